@@ -1,0 +1,13 @@
+"""B = A^T through shared memory: rows are read and written whole, the turn happens on the chip."""
+
+import tilegen
+import tilegen.language as T
+
+
+@tilegen.jit
+def transpose(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("N", "M"), "float32"], BT=64):
+    with T.Kernel(T.ceildiv(N, BT), T.ceildiv(M, BT), threads=256) as (bx, by):
+        tile = T.alloc_shared((BT, BT), "float32")
+        T.copy(A[by * BT, bx * BT], tile)
+        for i, j in T.Parallel(BT, BT):
+            B[bx * BT + i, by * BT + j] = tile[j, i]

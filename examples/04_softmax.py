@@ -1,0 +1,25 @@
+"""Y = softmax(X) along the rows: one block holds whole rows in registers, so that X is read once."""
+
+import tilegen
+import tilegen.language as T
+
+
+@tilegen.jit
+def softmax(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"], BM=1, BN=8192, threads=256):
+    T.assume(N <= BN)
+    with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
+        X_local = T.alloc_fragment((BM, BN), "float32")
+        row_max = T.alloc_fragment((BM,), "float32")
+        row_sum = T.alloc_fragment((BM,), "float32")
+        T.copy(X[by * BM, 0], X_local)
+        for i, j in T.Parallel(BM, BN):
+            X_local[i, j] = T.if_then_else(j < N, X_local[i, j], -T.infinity("float32"))
+        T.reduce_max(X_local, row_max, dim=1)
+        for i, j in T.Parallel(BM, BN):
+            X_local[i, j] = T.exp(X_local[i, j] - row_max[i])
+        T.reduce_sum(X_local, row_sum, dim=1)
+        for i in T.Parallel(BM):
+            row_sum[i] = 1.0 / row_sum[i]
+        for i, j in T.Parallel(BM, BN):
+            X_local[i, j] = X_local[i, j] * row_sum[i]
+        T.copy(X_local, Y[by * BM, 0])

@@ -1,0 +1,33 @@
+//% for line in provenance
+${ ("// " ~ line).rstrip() }
+//% endfor
+
+<% set text = plain | join("\n\n") ~ body %>
+#include <immintrin.h>
+<% for include, mark in [("algorithm", "std::"), ("cmath", "std::"), ("cstdio", "printf("), ("cstdlib", "abort("), ("cstring", "memcpy("), ("limits", "numeric_limits"), ("memory", "unique_ptr"), ("type_traits", "make_unsigned")] if mark in text %>
+#include <${ include }>
+<% endfor %>
+
+// ---- Knobs: turn these; everything else in the file follows ------------------------------------
+//% for line in knobs
+${ line }
+//% endfor
+<% if derived %>
+
+//% for line in derived
+${ line }
+//% endfor
+<% endif %>
+<% if checks %>
+
+//% for line in checks
+${ line }
+//% endfor
+<% endif %>
+<% if plain %>
+
+// ---- Helpers -----------------------------------------------------------------------------------
+${ plain | join("\n\n") }
+<% endif %>
+
+${ body }

@@ -1,0 +1,1 @@
+template <class V> static inline V abs(V x) { return x > V{} ? x : V{} - x; }

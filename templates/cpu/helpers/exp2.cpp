@@ -1,0 +1,13 @@
+// 2 to the x: 2^n e^r with |r| <= ln(2) / 2, in which e^r is a polynomial.
+// Error: 1 unit in the last place.
+static inline float32x8 exp2(float32x8 x)
+{
+    x = min(broadcast(129.0f), max(broadcast(-151.0f), x));
+    const float32x8 n = nearbyint(x);
+    const float32x8 r = (x - n) * 0.693147181f;
+    float32x8 p = r * 0.00138131448f + 0.00836941879f;
+    p = p * r + 0.041668456f;
+    p = p * r + 0.166665152f;
+    p = p * r + 0.49999994f;
+    return times_power_of_two(p * r * r + r + 1.0f, to_int32(n));
+}

@@ -1,0 +1,6 @@
+// a - b * floor(a / b)
+template <class A, class B> static inline auto floor_modulo(A a, B b)
+{
+    const auto rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}

@@ -1,0 +1,1 @@
+static constexpr float infinity() { return std::numeric_limits<float>::infinity(); }

@@ -1,0 +1,7 @@
+// The first `count` elements; `beyond` in the lanes after them.
+static inline int32x8 load_uint8_first(const unsigned char* p, int count, int beyond = 0)
+{
+    int32x8 x = broadcast(beyond);
+    for (int lane = 0; lane < std::min(count, 8); ++lane) x[lane] = p[lane];
+    return x;
+}

@@ -1,0 +1,1 @@
+static constexpr float not_a_number() { return std::numeric_limits<float>::quiet_NaN(); }

@@ -1,0 +1,4 @@
+if (!(${ e(op.condition) })) {
+    printf("%s\n", ${ message });
+    stop();
+}

@@ -1,0 +1,11 @@
+// The upper half of a float, rounded to nearest even when stored. NaN stays NaN.
+struct bfloat16 {
+    unsigned short bits;
+    bfloat16() = default;
+    __device__ bfloat16(float value)
+    {
+        const unsigned whole = bits_of(value);
+        bits = value == value ? (whole + 0x7fff + (whole >> 16 & 1)) >> 16 : 0x7fff;
+    }
+    __device__ operator float() const { return float_of(unsigned(bits) << 16); }
+};

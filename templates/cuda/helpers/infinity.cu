@@ -1,0 +1,1 @@
+__device__ float infinity() { return float_of(0x7f800000); }

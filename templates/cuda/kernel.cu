@@ -1,0 +1,34 @@
+<% if plan.shared %>
+// ---- Shared memory -----------------------------------------------------------------------------
+struct Smem {
+//% for place in plan.shared
+    alignas(16) ${ type(place.buffer.dtype) } ${ place.buffer.name }${ frame.shape(place.buffer) };${ "  // " ~ place.reason if place.reason else "" }
+//% endfor
+};
+constexpr int SMEM_BYTES = ${ e(frame.shared_size()) };
+static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(SMEM_BYTES <= ${ target.max_shared }, "a block of ${ target.arch } can have no more shared memory");
+<% endif %>
+<% if axes %>
+
+// ---- Layouts: the element that this thread holds in a slot -------------------------------------
+//% for axis in axes
+${ frame.layout_function(axis) }
+//% endfor
+<% endif %>
+
+// ---- The kernel --------------------------------------------------------------------------------
+extern "C" __global__ void __launch_bounds__(THREADS, ${ plan.min_blocks })
+${ kernel.name }(${ frame.signature() })
+{
+<% if plan.shared %>
+    extern __shared__ __align__(16) unsigned char shared[];
+    Smem& s = *reinterpret_cast<Smem*>(shared);
+<% endif %>
+<% if frame.block_variables(body) %>
+    // ${ frame.launch_origin() }
+    const int ${ frame.block_variables(body) | join(", ") };
+<% endif %>
+
+${ indent(body) }
+}

@@ -1,0 +1,5 @@
+//% if plan and plan.region
+${ body(plan.region, False) }
+//% else
+if (threadIdx.x == 0) printf(${ format }<% for v in values %>, ${ v }<% endfor %>);
+//% endif

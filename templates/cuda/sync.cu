@@ -1,0 +1,1 @@
+__syncthreads();${ "  // why: " ~ op.reason if op.reason else "" }

@@ -1,0 +1,1 @@
+__device__ unsigned bits_of(float x) { return __builtin_bit_cast(unsigned, x); }

@@ -1,0 +1,53 @@
+"""Wrong arguments to operations."""
+import tilegen.language as T
+
+
+def missing_argument(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        T.copy(A)  # error: TG0005 missing a required argument: 'dst'
+
+
+def unknown_keyword(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((64,), "float32", align=16)  # error: TG0005 align
+        T.copy(A, x)
+
+
+def four_grid_extents(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1, 2, 3, 4):  # error: TG0005 1 to 3 grid extents
+        T.clear(A)
+
+
+def too_few_block_names(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1, 2) as bx:  # error: TG0005 write as (bx, by)
+        A[bx] = 0
+
+
+def wrong_number_of_loop_variables(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        for i in T.Parallel(8, 8):  # error: TG0005 2 extents, but 1 variable
+            A[i] = 0
+
+
+def three_minima(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1) as bx:
+        A[bx] = min(A[0], A[1], A[2])  # error: TG0005 nest the calls
+
+
+def wrong_policy(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((64, 64), "float16")
+        y = T.alloc_fragment((64, 64), "float32")
+        T.copy(A, x)
+        T.gemm(x, x, y, policy="rows")  # error: TG0005 GemmWarpPolicy
+
+
+@T.macro
+def double(tile):
+    for i in T.Parallel(64):
+        tile[i] = tile[i] * 2
+
+
+def wrong_macro_argument(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        double(A, 3)  # error: TG0005 double: too many positional arguments

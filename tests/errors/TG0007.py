@@ -1,0 +1,14 @@
+"""Unknown operations."""
+import tilegen.language as T
+
+
+def misspelt(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        x = T.aloc_shared((64,), "float32")  # error: TG0007 did you mean T.alloc_shared?
+        T.copy(A, x)
+
+
+def wrong_case(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        for i in T.parallel(64):  # error: TG0007 did you mean T.Parallel?
+            A[i] = 0

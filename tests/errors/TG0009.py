@@ -1,0 +1,20 @@
+"""Kernels without T.Kernel, or with two."""
+import tilegen.language as T
+
+
+def without(A: T.Tensor[(64,), "float32"]):  # error: TG0009 has no T.Kernel
+    """Nothing is launched."""
+
+
+def two(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1) as bx:
+        A[bx] = 0
+    with T.Kernel(2) as bx:  # error: TG0009 the first is at line 10
+        A[bx] = 0
+
+
+def factory_without_kernel(M=64):  # error: TG0009 returns NoneType
+    @T.prim_func
+    def kernel(A: T.Tensor((M,), "float32")):
+        with T.Kernel(1) as bx:
+            A[bx] = 0

@@ -1,0 +1,27 @@
+"""Buffers of the wrong scope."""
+import tilegen.language as T
+
+
+def accumulator_in_shared_memory(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((64, 64), "float16")
+        y = T.alloc_shared((64, 64), "float32")
+        T.gemm(x, x, y)  # error: TG0103 the accumulator C has to be a fragment tile
+
+
+def global_operand(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        y = T.alloc_fragment((64, 64), "float32")
+        T.gemm(A, A, y)  # error: TG0103 T.copy A into a shared tile first
+
+
+def reduction_of_a_tensor(A: T.Tensor[(64, 64), "float32"]):
+    with T.Kernel(1):
+        y = T.alloc_fragment((64,), "float32")
+        T.reduce_sum(A, y)  # error: TG0103 T.copy A into a fragment first
+
+
+def atomic_on_a_fragment(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1) as bx:
+        y = T.alloc_fragment((64,), "float32")
+        T.atomic_add(y[bx], 1)  # error: TG0103 a global tensor or a shared tile

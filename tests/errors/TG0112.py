@@ -1,0 +1,52 @@
+"""Values that are used before they have one."""
+import tilegen.language as T
+
+
+def bound_in_one_branch(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(2) as bx:
+        if bx > 0:
+            x = 1.0
+        A[bx] = x  # error: TG0112 only in a branch, at line 8
+
+
+def bound_in_one_of_two_branches(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(2) as bx:
+        if bx > 0:
+            x = 1.0
+        elif bx > 1:
+            x = 2.0
+        A[bx] = x  # error: TG0112 give x a value before the branch
+
+
+def bound_in_a_loop(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(2) as bx:
+        for i in range(4):
+            last = i * 2
+        A[bx] = last  # error: TG0112 only inside of a loop
+
+
+def bound_later(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(2) as bx:
+        A[bx] = x  # error: TG0112 x is used before it has a value
+        x = 1.0
+
+
+def update_of_nothing(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(2) as bx:
+        total += 1  # error: TG0112 total is used before it has a value
+        A[bx] = total
+
+
+def accumulator_without_clear(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((64, 64), "float16")
+        y = T.alloc_fragment((64, 64), "float32")
+        T.copy(A, x)
+        for k in range(4):
+            T.gemm(x, x, y)  # error: TG0112 write T.clear(y) before the loop
+
+
+def tile_that_nobody_wrote(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((64,), "float32")
+        T.copy(x, A)  # error: TG0112 x is read before it has a value

@@ -1,0 +1,111 @@
+"""The matrix instructions on the emulator: each of them against NumPy, and whole kernels."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tilegen import dtypes
+from tilegen.instructions import MATRIX_INSTRUCTIONS, Fragment, MatrixInstruction
+from tilegen.runtime import emulator
+
+KERNELS = Path(__file__).parent / "emulator"
+_BUILTIN_ARGUMENTS = {"mfma": "a, b, c, 0, 0, 0", "mxc": "a, b, c", "wmma": "a, b, c",
+                      "wmma_integer": "true, a, true, b, c, false"}
+
+
+def kernel(instruction: MatrixInstruction) -> str:
+    """One warp, one instruction: every lane takes its registers from memory and puts C back."""
+    if instruction.call != "mma":
+        sizes = [f.elements * f.dtype.bits // 8 // 4 for f in (instruction.a, instruction.b, instruction.c)]
+        return "\n".join([
+            *(f"struct {name} {{ unsigned r[{size}]; }};" for name, size in zip("ABC", sizes, strict=True)),
+            "extern \"C\" __global__ void one(const A* a_all, const B* b_all, C* c_all) {",
+            "  A a = a_all[threadIdx.x]; B b = b_all[threadIdx.x]; C c = c_all[threadIdx.x];",
+            f"  c_all[threadIdx.x] = {instruction.spelling}({_BUILTIN_ARGUMENTS[instruction.call]});", "}"])
+    operand = "double" if instruction.a.dtype.bits == 64 else "unsigned"
+    sums = {"float32": "float", "float64": "double", "int32": "int", "float16": "unsigned"}[instruction.c.dtype.name]
+    return "\n".join([
+        f"extern \"C\" __global__ void one(const {operand}* a_all, const {operand}* b_all, {sums}* c_all) {{",
+        f"  {operand} a[{instruction.a.registers}], b[{instruction.b.registers}]; {sums} c[{instruction.c.registers}];",
+        f"  for (int i = 0; i < {instruction.a.registers}; ++i) a[i] = a_all[threadIdx.x * {instruction.a.registers} + i];",
+        f"  for (int i = 0; i < {instruction.b.registers}; ++i) b[i] = b_all[threadIdx.x * {instruction.b.registers} + i];",
+        f"  for (int i = 0; i < {instruction.c.registers}; ++i) c[i] = c_all[threadIdx.x * {instruction.c.registers} + i];",
+        f"  {instruction.helper}(c, a, b);",
+        f"  for (int i = 0; i < {instruction.c.registers}; ++i) c_all[threadIdx.x * {instruction.c.registers} + i] = c[i];",
+        "}"])
+
+
+def _numpy_type(dtype: dtypes.DType) -> np.dtype:
+    return np.dtype(np.float32) if dtype.name == "tfloat32" else dtype.numpy
+
+
+def _random(fragment: Fragment, rng: np.random.Generator) -> np.ndarray:
+    shape = (fragment.rows, fragment.columns)
+    if fragment.dtype.is_integer:
+        low, high = (0, 255) if fragment.dtype.kind == "uint" else (-128, 127)
+        return rng.integers(low, high, shape).astype(_numpy_type(fragment.dtype))
+    return (rng.integers(-8, 9, shape) / 4).astype(_numpy_type(fragment.dtype))      # sums are exact
+
+
+def _to_lanes(fragment: Fragment, matrix: np.ndarray) -> np.ndarray:
+    return np.array([[matrix[place] for place in lane] for lane in fragment.table()], matrix.dtype)
+
+
+def _from_lanes(fragment: Fragment, lanes: np.ndarray) -> np.ndarray:
+    matrix = np.empty((fragment.rows, fragment.columns), lanes.dtype)
+    for lane, places in enumerate(fragment.table()):
+        for index, place in enumerate(places):
+            matrix[place] = lanes[lane, index]
+    return matrix
+
+
+@pytest.mark.parametrize("instruction", MATRIX_INSTRUCTIONS, ids=lambda i: i.helper)
+def test_one_instruction(instruction):
+    rng = np.random.default_rng(3)
+    a, b, c = (_random(f, rng) for f in (instruction.a, instruction.b, instruction.c))
+    library = emulator.compile_source(kernel(instruction), instruction.target, warp_size=instruction.lanes)
+    lanes = _to_lanes(instruction.c, c)
+    emulator.launch(library, "one", [1], [instruction.lanes], 0,
+                    [_to_lanes(instruction.a, a), _to_lanes(instruction.b, b), lanes], order="random")
+    exact = np.int64 if instruction.c.dtype.is_integer else np.float64
+    wanted = a.astype(exact) @ b.astype(exact) + c.astype(exact)
+    assert np.array_equal(_from_lanes(instruction.c, lanes).astype(exact), wanted)
+
+
+def test_tfloat32_ignores_the_low_bits():
+    instruction = next(i for i in MATRIX_INSTRUCTIONS if i.helper == "mma_m16n8k8_tf32")
+    library = emulator.compile_source(kernel(instruction), "cuda", warp_size=32)
+    a = np.full((32, 4), 1 + 2**-10 + 2**-11, np.float32)
+    c = np.zeros((32, 4), np.float32)
+    emulator.launch(library, "one", [1], [32], 0, [a, np.ones((32, 2), np.float32), c])
+    assert (c == 8 * (1 + 2**-10)).all()
+
+
+MATMUL = (KERNELS / "matmul_sm80.cu").read_text()
+
+
+def run_matmul(text: str, shape: tuple[int, int, int], *, check: bool = False, order: str = "forward") -> float:
+    """The worst error of the matmul kernel in `text` for sizes (M, N, K)."""
+    m, n, k = shape
+    rng = np.random.default_rng(0)
+    a = (rng.random((m, k)) - 0.5).astype(np.float16)
+    b = (rng.random((k, n)) - 0.5).astype(np.float16)
+    c = np.full((m, n), np.nan, np.float16)
+    library = emulator.compile_source(text, "cuda", warp_size=32, name="matmul_sm80.cu", check=check)
+    emulator.launch(library, "matmul", [-(-n // 128), -(-m // 64)], [128], 2 * 3 * (64 * 64 + 64 * 128),
+                    [a, b, c, *map(ctypes.c_int, shape)], order=order, seed=5)
+    return float(np.abs(c - a.astype(np.float32) @ b.astype(np.float32)).max())
+
+
+@pytest.mark.parametrize("order", emulator.ORDERS)
+@pytest.mark.parametrize("shape", [(64, 128, 128), (72, 136, 200), (8, 8, 8)])
+def test_matmul_with_ldmatrix_and_copies(shape, order):
+    assert run_matmul(MATMUL, shape, order=order) < 3e-3
+
+
+def test_matmul_is_clean_when_checked():
+    assert run_matmul(MATMUL, (72, 136, 200), check=True) < 3e-3

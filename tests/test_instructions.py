@@ -1,0 +1,229 @@
+"""The table of matrix instructions: by brute force, and against the layouts as the vendors write them down."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilegen.dtypes import bfloat16, float16, float32, int8, int32
+from tilegen.instructions import (LDMATRIX, LDMATRIX_TRANSPOSED, MATRIX_INSTRUCTIONS, Fragment, matrix_instruction,
+                                  matrix_instructions, tfloat32)
+
+ALL = pytest.mark.parametrize("instruction", MATRIX_INSTRUCTIONS, ids=lambda i: i.helper)
+
+
+@ALL
+def test_every_element_is_held_equally_often(instruction):
+    for fragment in (instruction.a, instruction.b, instruction.c):
+        holders = fragment.holders()
+        assert set(holders) == {(r, c) for r in range(fragment.rows) for c in range(fragment.columns)}
+        assert {len(copies) for copies in holders.values()} == {fragment.replicas}
+
+
+@ALL
+def test_sizes_fit_together(instruction):
+    assert (instruction.a.rows, instruction.a.columns) == (instruction.m, instruction.k)
+    assert (instruction.b.rows, instruction.b.columns) == (instruction.k, instruction.n)
+    assert (instruction.c.rows, instruction.c.columns) == (instruction.m, instruction.n)
+    assert instruction.a.lanes == instruction.b.lanes == instruction.c.lanes
+    assert instruction.c.replicas == 1
+
+
+@ALL
+def test_registers_are_full(instruction):
+    for fragment in (instruction.a, instruction.b, instruction.c):
+        assert fragment.packed * fragment.dtype.bits in (32, 64)
+
+
+def test_names_are_unique():
+    assert len({i.helper for i in MATRIX_INSTRUCTIONS}) == len({i.spelling for i in MATRIX_INSTRUCTIONS}) \
+        == len(MATRIX_INSTRUCTIONS)
+
+
+# ---- PTX ISA, "Matrix Fragments for mma": for element i of a lane, counted through its registers ---------------
+def _ptx(lane: int) -> tuple[int, int]:
+    return lane >> 2, lane % 4                   # groupID, threadID_in_group
+
+
+def a_m16n8k16_16bit(lane, i):
+    group, thread = _ptx(lane)
+    return group if i < 2 or 4 <= i < 6 else group + 8, thread * 2 + (i & 1) if i < 4 else thread * 2 + (i & 1) + 8
+
+
+def b_m16n8k16_16bit(lane, i):
+    group, thread = _ptx(lane)
+    return thread * 2 + (i & 1) if i < 2 else thread * 2 + (i & 1) + 8, group
+
+
+def c_m16n8(lane, i):
+    group, thread = _ptx(lane)
+    return group if i < 2 else group + 8, thread * 2 + (i & 1)
+
+
+def a_m16n8k8_16bit(lane, i):
+    group, thread = _ptx(lane)
+    return group if i < 2 else group + 8, thread * 2 + (i & 1)
+
+
+def b_m16n8k8_16bit(lane, i):
+    group, thread = _ptx(lane)
+    return thread * 2 + (i & 1), group
+
+
+def a_m16n8k8_tf32(lane, i):
+    group, thread = _ptx(lane)
+    return group if i in (0, 2) else group + 8, thread if i in (0, 1) else thread + 4
+
+
+def b_m16n8k8_tf32(lane, i):
+    group, thread = _ptx(lane)
+    return thread if i == 0 else thread + 4, group
+
+
+def a_m16n8k4_tf32(lane, i):
+    group, thread = _ptx(lane)
+    return group if i == 0 else group + 8, thread
+
+
+def b_m16n8k4_tf32(lane, i):
+    group, thread = _ptx(lane)
+    return thread, group
+
+
+def a_m16n8k32_8bit(lane, i):
+    group, thread = _ptx(lane)
+    row = group if 0 <= i < 4 or 8 <= i < 12 else group + 8
+    return row, thread * 4 + (i & 3) if i < 8 else thread * 4 + (i & 3) + 16
+
+
+def b_m16n8k32_8bit(lane, i):
+    group, thread = _ptx(lane)
+    return thread * 4 + (i & 3) if i < 4 else thread * 4 + (i & 3) + 16, group
+
+
+def a_m16n8k16_8bit(lane, i):
+    group, thread = _ptx(lane)
+    return group if i < 4 else group + 8, thread * 4 + (i & 3)
+
+
+def b_m16n8k16_8bit(lane, i):
+    group, thread = _ptx(lane)
+    return thread * 4 + (i & 3), group
+
+
+def a_m8n8k4_f64(lane, i):
+    return lane >> 2, lane % 4
+
+
+def b_m8n8k4_f64(lane, i):
+    return lane % 4, lane >> 2
+
+
+def c_m8n8(lane, i):
+    return lane >> 2, (lane % 4) * 2 + (i & 1)
+
+
+DOCUMENTED = {
+    "mma_m16n8k16_f16": (a_m16n8k16_16bit, b_m16n8k16_16bit, c_m16n8),
+    "mma_m16n8k16_f16_f16": (a_m16n8k16_16bit, b_m16n8k16_16bit, c_m16n8),
+    "mma_m16n8k16_bf16": (a_m16n8k16_16bit, b_m16n8k16_16bit, c_m16n8),
+    "mma_m16n8k8_f16": (a_m16n8k8_16bit, b_m16n8k8_16bit, c_m16n8),
+    "mma_m16n8k8_f16_f16": (a_m16n8k8_16bit, b_m16n8k8_16bit, c_m16n8),
+    "mma_m16n8k8_bf16": (a_m16n8k8_16bit, b_m16n8k8_16bit, c_m16n8),
+    "mma_m16n8k8_tf32": (a_m16n8k8_tf32, b_m16n8k8_tf32, c_m16n8),
+    "mma_m16n8k4_tf32": (a_m16n8k4_tf32, b_m16n8k4_tf32, c_m16n8),
+    "mma_m16n8k32_s8": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),
+    "mma_m16n8k32_u8": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),
+    "mma_m16n8k32_e4m3": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),
+    "mma_m16n8k32_e5m2": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),
+    "mma_m16n8k16_s8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m16n8),
+    "mma_m16n8k16_u8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m16n8),
+    "mma_m8n8k16_s8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m8n8),
+    "mma_m8n8k4_f64": (a_m8n8k4_f64, b_m8n8k4_f64, c_m8n8),
+}
+
+
+@pytest.mark.parametrize("helper", [i.helper for i in MATRIX_INSTRUCTIONS if i.target == "cuda"])
+def test_nvidia_layouts_as_documented(helper):
+    instruction = matrix_instruction(helper)
+    for fragment, documented in zip((instruction.a, instruction.b, instruction.c), DOCUMENTED[helper], strict=True):
+        for lane in range(32):
+            assert [fragment.at(lane, i) for i in range(fragment.elements)] == \
+                [documented(lane, i) for i in range(fragment.elements)]
+
+
+# ---- AMD and MetaX write the inverse: for an element, its lane and its place among the lane's items ------------
+def _wave_holder(instruction, operand: str, outer: int, depth: int) -> tuple[int, int]:
+    tile, per_lane = instruction.m, instruction.a.elements
+    return outer + tile * (depth // per_lane), depth % per_lane
+
+
+def _accumulator_holder(tile: int, row: int, column: int, is_double: bool) -> tuple[int, int]:
+    if is_double:                                # v_mfma_f64_16x16x4_f64: rows are dealt one by one
+        return column + 16 * (row % 4), row // 4
+    if tile == 32:
+        return column + 32 * (row // 4 % 2), row // 8 * 4 + row % 4
+    return column + 16 * (row // 4), row % 4
+
+
+@pytest.mark.parametrize("instruction", [i for i in MATRIX_INSTRUCTIONS if i.lanes == 64], ids=lambda i: i.helper)
+def test_wave64_layouts_as_documented(instruction):
+    a, b, c = (f.holders() for f in (instruction.a, instruction.b, instruction.c))
+    for outer in range(instruction.m):
+        for depth in range(instruction.k):
+            assert a[outer, depth] == [_wave_holder(instruction, "a", outer, depth)]
+            assert b[depth, outer] == [_wave_holder(instruction, "b", outer, depth)]
+    for (row, column), holder in c.items():
+        assert holder == [_accumulator_holder(instruction.m, row, column, instruction.c.dtype.bits == 64)]
+
+
+@pytest.mark.parametrize("instruction", [i for i in MATRIX_INSTRUCTIONS if i.helper.startswith("wmma")],
+                         ids=lambda i: i.helper)
+def test_wmma_layouts_as_documented(instruction):
+    """Both halves of the wave hold row (column) lane % 16 of A (B); C alternates rows between the halves."""
+    for lane in range(32):
+        assert [instruction.a.at(lane, i) for i in range(16)] == [(lane % 16, i) for i in range(16)]
+        assert [instruction.b.at(lane, i) for i in range(16)] == [(i, lane % 16) for i in range(16)]
+        assert [instruction.c.at(lane, i) for i in range(8)] == [(2 * i + lane // 16, lane % 16) for i in range(8)]
+
+
+def test_a_c_fragment_serves_as_a_of_the_next_product():
+    """What attention relies on: two m16n8 accumulators side by side are one m16k16 operand, pair by pair."""
+    instruction = matrix_instruction("mma_m16n8k16_f16")
+    for lane in range(32):
+        for register in range(4):
+            for element in range(2):
+                row, column = instruction.c.place(lane, register % 2 * 2 + element, 0)
+                assert instruction.a.place(lane, register, element) == (row, column + 8 * (register // 2))
+
+
+def test_ldmatrix_feeds_mma():
+    """Register r of A is matrix (r % 2, r // 2) of ldmatrix.x4; B comes from the transposed form."""
+    instruction = matrix_instruction("mma_m16n8k16_f16")
+    for lane in range(32):
+        for element in range(2):
+            row, column = LDMATRIX.place(lane, 0, element)
+            for register in range(4):
+                assert instruction.a.place(lane, register, element) == (row + register % 2 * 8, column + register // 2 * 8)
+            for register in range(2):
+                row, column = LDMATRIX_TRANSPOSED.place(lane, 0, element)
+                assert instruction.b.place(lane, register, element) == (row + register * 8, column)
+
+
+@pytest.mark.parametrize("arch, dtype, accumulator, wanted", [
+    ("sm_80", float16, float32, "mma_m16n8k16_f16"), ("sm_75", float16, float32, "mma_m16n8k8_f16"),
+    ("sm_90a", bfloat16, float32, "mma_m16n8k16_bf16"), ("sm_80", tfloat32, float32, "mma_m16n8k8_tf32"),
+    ("sm_75", int8, int32, "mma_m8n8k16_s8")])
+def test_choice_by_arch(arch, dtype, accumulator, wanted):
+    assert matrix_instructions("cuda", arch, dtype, accumulator)[0].helper == wanted
+
+
+def test_archs_without_matrix_units():
+    assert matrix_instructions("cuda", "sm_70", float16, float32) == []
+    assert matrix_instructions("hip", "gfx1030", float16, float32) == []
+    assert not matrix_instruction("mfma_f32_16x16x32_f16").runs_on("gfx942")
+
+
+def test_replicas_are_counted():
+    def everywhere(lane: int, register: int, element: int) -> tuple[int, int]:
+        return 0, element
+    assert Fragment(1, 4, float32, 32, 1, 4, everywhere).replicas == 32

@@ -1,0 +1,1 @@
+"""Compiles emitted files: toolchains, the cache, and the compilers' messages."""

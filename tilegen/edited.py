@@ -1,0 +1,61 @@
+"""`@tilegen.jit(source="kernel.cu")`: a file that a person has edited stands in for what would be emitted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tilegen import printer, targets
+from tilegen.emit.contract import digest
+from tilegen.errors import TilegenError
+from tilegen.jit import Specialised
+from tilegen.runtime.load import Loaded, load
+from tilegen.targets import Target
+
+
+class EditedFile:
+    """The file, loaded again whenever its content changes."""
+
+    def __init__(self, path: Path, specialise: Callable[[Target], Specialised]) -> None:
+        self.path = path
+        self._specialise = specialise
+        self._stamp: tuple | None = None
+        self._loaded: Loaded | None = None
+        self._told = False
+
+    def loaded(self) -> Loaded:
+        """The kernel in the file as it stands now. Raises TG0504 where there is no file, TG0701, TG0702."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise TilegenError("TG0504", f"cannot read {self.path}: {error.strerror}",
+                               hint=f"write it first: tilegen emit KERNEL.py -o {self.path.name}") from None
+        stamp = status.st_mtime_ns, status.st_size, status.st_ino
+        if stamp != self._stamp:
+            fresh = load(self.path)
+            if self._loaded is None or fresh.source != self._loaded.source:
+                self._loaded = fresh
+                self._compare(fresh)
+            self._stamp = stamp
+        return self._loaded
+
+    def _compare(self, loaded: Loaded) -> None:
+        """Says once that the Python has changed since the file was emitted."""
+        contract = loaded.contract
+        if not contract.ir or self._told:
+            return
+        made = self._specialise(targets.find(contract.target, contract.arch))
+        if digest(printer.show(made.kernel)) != contract.ir:
+            self._told = True
+            print(f"tilegen: {self.path} was emitted from an earlier {contract.source.rpartition(':')[0] or 'kernel'}; "
+                  "the file is used as it is", file=sys.stderr)
+
+
+def beside(path: str | os.PathLike, function: object) -> Path:
+    """A relative path, taken from the folder of the kernel's Python file where the file is there, else from the
+    current folder."""
+    code = getattr(getattr(function, "function", function), "__code__", None)
+    near = Path(code.co_filename).parent / path if code else Path(path)
+    return near if near.is_file() else Path(path)

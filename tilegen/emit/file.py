@@ -1,0 +1,147 @@
+"""The whole emitted file: provenance, knobs, helpers, memory map, layouts, kernel, contract, self-test."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import tilegen
+from tilegen import arith, ir, printer
+from tilegen.emit import constants, contract, helpers, selftest, templates, work
+from tilegen.emit.cpu_entry import CpuEntry
+from tilegen.emit.expressions import Printer
+from tilegen.emit.source_lines import origin
+from tilegen.emit.statements import Emitter
+from tilegen.emit.text import COLUMNS, wrap
+from tilegen.layout import Axis
+from tilegen.passes.ranges import collect
+from tilegen.plan import KernelPlan
+from tilegen.targets.base import Target
+
+
+def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: str = "") -> str:
+    """The text of a planned kernel for `target`. `original` is the kernel before planning, from which
+    the self-test's plain loops come; `command` is what regenerates the file."""
+    frame = Frame(kernel, target)
+    body = frame.kernel_text()
+    hardware, plain = helpers.needed(target, body, kernel=kernel)
+    everything = "\n".join([body, *hardware, *plain])
+    kept, checks = constants.used(constants.all_constants(kernel), kernel.plan.checks, everything)
+    knobs = [c for c in kept if c.knob]
+    derived = [c for c in kept if not c.knob]
+    text = templates.render(
+        target.folders, "file", frame=frame, kernel=kernel, target=target, hardware=hardware, plain=plain, body=body,
+        provenance=frame.provenance(command), knobs=constants.knob_lines(knobs, checks, frame.e),
+        derived=constants.derived_lines(derived, frame.e), checks=constants.check_lines(checks, frame.e))
+    text = wrap(text)
+    facts = contract.fields(kernel, target, [c.name for c in knobs], frame.e.ranges, frame.shared_bytes(),
+                            contract.digest(printer.show(original)))
+    facts["map"] = contract.line_map(text, os.path.basename(kernel.loc.file) if kernel.loc else "")
+    parts = [text.rstrip("\n"), "", contract.render(facts)]
+    test = selftest.render(original, target, frame.e)
+    return "\n".join(parts + (["", wrap(test)] if test else [])) + "\n"
+
+
+class Frame:
+    """The parts of one file that need the kernel and the printer."""
+
+    def __init__(self, kernel: ir.Kernel, target: Target) -> None:
+        self.kernel, self.target = kernel, target
+        self.plan: KernelPlan = kernel.plan
+        ranges = collect(kernel).ranges | {c.name: (c.value, c.value) for c in self.plan.constants}
+        self.e = Printer(target, ranges, _PREFIXES[target.family])
+
+    @property
+    def cpu(self) -> CpuEntry:
+        return CpuEntry(self.kernel, self.target)
+
+    def kernel_text(self) -> str:
+        """Memory map, layout functions and the entry."""
+        emitter = Emitter(self.target, self.e)
+        statements = emitter.body(self.kernel.body, spaced=True)
+        return templates.render(self.target.folders, "kernel", frame=self, kernel=self.kernel, plan=self.plan, e=self.e,
+                                type=self.target.type, target=self.target, body=statements,
+                                axes=[a for a in self.plan.axes if a.name + "(" in statements])
+
+    def signature(self) -> str:
+        """The parameters of the entry, as C++."""
+        parts = []
+        for p in self.kernel.params:
+            if p.buffer is None:
+                parts.append(f"{self.target.type(p.var.dtype)} {p.name}")
+            else:
+                const = "const " if p.access == "read" else ""
+                parts.append(f"{const}{self.target.type(p.buffer.dtype)}* __restrict__ {p.name}")
+        return ", ".join(parts + [f"int {size.name}" for size in self.kernel.sizes])
+
+    def layout_function(self, axis: Axis) -> str:
+        """`__device__ int C_row(int slot) { return slot * THREADS_M + threadIdx.x / THREADS_N; }`"""
+        thread = {"m": f"threadIdx.x / {axis.fast_name}", "n": f"threadIdx.x % {axis.fast_name}", "all": "threadIdx.x",
+                  "": "0"}[axis.digit]
+        run = "slot" if axis.vector == 1 else f"slot / {axis.vector_name}"
+        value = run if axis.digit == "" else f"{run} * {axis.count_name} + {thread}"
+        if axis.vector > 1:
+            value = f"({value}) * {axis.vector_name} + slot % {axis.vector_name}"
+        line = f"__device__ int {axis.name}(int slot) {{ return {value}; }}"
+        return line if len(line) <= COLUMNS else \
+            f"__device__ int {axis.name}(int slot)\n{{\n    return {value};\n}}"
+
+    def block_variables(self, body: str) -> list[str]:
+        """`bx = blockIdx.x`, for the block variables that the body reads."""
+        return [f"{var.name} = blockIdx.{axis}" for var, axis in zip(self.kernel.block_vars, "xyz")
+                if re.search(rf"\b{var.name}\b", body)]
+
+    def launch_origin(self) -> str:
+        """`gemm.py:8  with T.Kernel(...) as (bx, by):`"""
+        return origin(ir.Raw("", loc=self.kernel.launch_loc))
+
+    def shared_bytes(self) -> str:
+        return "SMEM_BYTES" if self.plan.shared and self.target.family == "gpu" else "0"
+
+    def shared_size(self) -> ir.Expr:
+        """The bytes of Smem as an expression of the knobs: members start at multiples of 16."""
+        total: ir.Expr = ir.Const(0)
+        for place in self.plan.shared:
+            size = arith.product([ir.Const(place.buffer.dtype.bytes), *place.buffer.shape])
+            if place.exact % 16:
+                size = arith.multiply(arith.ceildiv(size, 16), 16)
+            total = arith.add(total, size)
+        return total
+
+    def shape(self, buffer: ir.Buffer) -> str:
+        """[BM][BK]"""
+        return "".join(f"[{self.e(x)}]" for x in buffer.shape)
+
+    def provenance(self, command: str) -> list[str]:
+        """The lines at the top of the file."""
+        k, t = self.kernel, self.target
+        inputs = ", ".join(_tensor(p, self.e) for p in k.params if p.access != "write" or p.buffer is None)
+        outputs = ", ".join(_tensor(p, self.e) for p in k.params if p.access == "write" and p.buffer is not None)
+        head = f"{k.name}({inputs})" + (f" -> {outputs}" if outputs else "")
+        where = k.loc.short if k.loc else "a notebook"
+        name = os.path.basename(k.loc.file) if k.loc else "kernel.py"
+        lines = [f"{head}, generated by tilegen {tilegen.__version__}", f"from {where} for {t.name} {t.arch}.", "",
+                 f"  regenerate  {command or f'tilegen emit {name} -t {t.name} -a {t.arch} -o {k.name}{t.suffix}'}",
+                 f"  check       tilegen check {k.name}{t.suffix} --against {name}      (after you edit it)",
+                 f"  alone       {t.compile_line.format(file=k.name)}", ""]
+        flops, traffic = work.text(work.flops(k), self.e), work.text(work.traffic(k), self.e)
+        lines.append(f"Work    {flops} flop, {traffic} bytes.")
+        return lines + [self._ledger()]
+
+    def _ledger(self) -> str:
+        threads = {c.name: c.value for c in self.plan.constants}.get("THREADS")
+        if self.target.family != "gpu":
+            return ""
+        if not self.plan.shared:
+            return f"Shared  none.  {threads} threads."
+        total = sum(p.bytes for p in self.plan.shared)
+        parts = " + ".join(f"{p.buffer.name} {p.bytes}" for p in self.plan.shared)
+        return f"Shared  {total} bytes = {parts}.  {threads} threads." if len(self.plan.shared) > 1 else \
+            f"Shared  {parts} bytes.  {threads} threads."
+
+
+_PREFIXES = {"gpu": {"shared": "s."}, "cpu": {"shared": "t.", "fragment": "t."}}
+
+
+def _tensor(p: ir.Param, e: Printer) -> str:
+    return p.name if p.buffer is None else f"{p.name}[{', '.join(e(x) for x in p.buffer.shape)}]"

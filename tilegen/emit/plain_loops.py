@@ -1,0 +1,176 @@
+"""Tile operations as plain loops over elements, in IR: what each of them means, as simply as it can be said.
+
+Before: T.gemm(A_shared, B_shared, C_local)
+After:  for i, for k, for j: C_local[i, j] = C_local[i, j] + A_shared[i, k] * B_shared[k, j]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tilegen import arith, ir
+from tilegen.dtypes import DType, promote
+
+Statements = tuple[ir.Stmt, ...]
+
+_COUNTERS = "ijklpqrsuvxyz"
+_TOTALS = {"sum": "sum", "abssum": "sum", "max": "largest", "absmax": "largest", "min": "smallest"}
+
+
+@dataclass(frozen=True)
+class Side:
+    """One region of an operation: the dimensions that a loop runs along, in order."""
+
+    region: ir.Region
+    dims: tuple[int, ...]
+
+    def extent(self, n: int) -> ir.Expr:
+        """The extent of the n-th of these dimensions."""
+        return self.region.extents[self.dims[n]]
+
+    def indices(self, *counters: ir.Expr) -> tuple[ir.Expr, ...]:
+        """The place of an element, one counter for each of these dimensions."""
+        at = dict(zip(self.dims, counters))
+        return tuple(arith.add(offset, at[d]) if d in at else offset for d, offset in enumerate(self.region.offsets))
+
+    def load(self, *counters: ir.Expr) -> ir.Load:
+        return ir.Load(self.region.buffer, self.indices(*counters))
+
+    def store(self, value: ir.Expr, *counters: ir.Expr) -> ir.Store:
+        return ir.Store(self.region.buffer, self.indices(*counters), value)
+
+
+def as_loops(s: ir.Stmt, numbers: dict) -> Statements:
+    """The statements that a tile operation stands for. `numbers` are the values of the knobs, which
+    tell extents of 1 from others."""
+    operations: dict[type, Callable[..., Statements]] = {
+        ir.Copy: _copy, ir.Fill: _fill, ir.Gemm: _gemm, ir.Reduce: _reduce, ir.Atomic: _atomic}
+    return operations[type(s)](s, numbers)
+
+
+def nest(counters: Iterable[ir.Var], extents: Iterable[ir.Expr], body: Statements) -> Statements:
+    """for i in range(extent): for j in ...: body"""
+    for var, extent in reversed(list(zip(counters, extents))):
+        body = (_loop(var, ir.Const(0), extent, body),)
+    return body
+
+
+def _loop(var: ir.Var, start: ir.Expr, stop: ir.Expr, body: Statements) -> ir.For:
+    return ir.For("serial", var, start, stop, ir.Const(1), body)
+
+
+def _names(s: ir.Stmt) -> set[str]:
+    return {n.name for n in ir.walk(s) if isinstance(n, (ir.Var, ir.Buffer))}
+
+
+def _counters(s: ir.Stmt, count: int) -> list[ir.Var]:
+    """i, j, k, ... without the names that the statement itself uses."""
+    taken = _names(s)
+    free = [c for c in _COUNTERS if c not in taken] + [f"{c}{c}" for c in _COUNTERS]
+    return [ir.Var(name, kind="loop") for name in free[:count]]
+
+
+def _fresh(name: str, s: ir.Stmt) -> str:
+    while name in _names(s):
+        name += "_"
+    return name
+
+
+# ---- Which dimensions belong together --------------------------------------------------------------
+def _is_one(extent: ir.Expr, numbers: dict) -> bool:
+    return arith.evaluate(extent, numbers) == 1
+
+
+def _all(region: ir.Region) -> Side:
+    """Every dimension but those that are written as 1."""
+    return Side(region, tuple(d for d, extent in enumerate(region.extents) if not _is_one(extent, {})))
+
+
+def _paired(a: ir.Region, b: ir.Region, numbers: dict, without: int | None = None) -> tuple[Side, Side]:
+    """The dimensions of two regions that run together: those that are not written as 1; where that
+    leaves different numbers, those that are not 1. `without` is a dimension of `a` that has no partner."""
+    for known in ({}, numbers):
+        sides = [Side(r, tuple(d for d, extent in enumerate(r.extents)
+                               if not _is_one(extent, known) and not (r is a and d == without))) for r in (a, b)]
+        if len(sides[0].dims) == len(sides[1].dims):
+            break
+    assert len(sides[0].dims) == len(sides[1].dims), f"{a} and {b} have different shapes"
+    return sides[0], sides[1]
+
+
+def _matrix(region: ir.Region, numbers: dict, transposed: bool = False) -> Side:
+    """Two dimensions: extents of 1 are dropped from the front until two are left."""
+    dims = list(range(len(region.extents)))
+    while len(dims) > 2:
+        dims.remove(next(d for d in dims if _is_one(region.extents[d], numbers)))
+    return Side(region, tuple(reversed(dims)) if transposed else tuple(dims))
+
+
+# ---- The operations --------------------------------------------------------------------------------
+def _copy(s: ir.Copy, numbers: dict) -> Statements:
+    src, dst = _paired(s.src, s.dst, numbers)
+    counters = _counters(s, len(dst.dims))
+    return nest(counters, map(dst.extent, range(len(counters))), (dst.store(src.load(*counters), *counters),))
+
+
+def _fill(s: ir.Fill, numbers: dict) -> Statements:
+    dst = _all(s.dst)
+    counters = _counters(s, len(dst.dims))
+    return nest(counters, map(dst.extent, range(len(counters))), (dst.store(s.value, *counters),))
+
+
+def _gemm(s: ir.Gemm, numbers: dict) -> Statements:
+    """In the order that reads memory in rows; an accumulator of few bits is rounded once, at the end."""
+    a, b = _matrix(s.a, numbers, s.transpose_a), _matrix(s.b, numbers, s.transpose_b)
+    c = _matrix(s.c, numbers)
+    dtype = s.c.buffer.dtype.compute
+    i, j, k = _counters(s, 3)
+    rows, columns, depth = c.extent(0), c.extent(1), a.extent(1)
+    product = ir.BinOp("*", a.load(i, k), b.load(k, j), dtype)
+    if dtype != s.c.buffer.dtype:
+        total = ir.Buffer(_fresh("sum", s), (), dtype, "var")
+        start = ir.Const(0, dtype) if s.clear else c.load(i, j)
+        body = (ir.Alloc(total, start), _loop(k, ir.Const(0), depth, (_add(ir.Load(total, ()), product),)),
+                c.store(ir.Load(total, ()), i, j))
+        return nest((i, j), (rows, columns), body)
+    zero = nest((i, j), (rows, columns), (c.store(ir.Const(0, dtype), i, j),)) if s.clear else ()
+    order = (i, j, k) if s.transpose_b else (i, k, j)
+    extents = {i.name: rows, j.name: columns, k.name: depth}
+    return zero + nest(order, (extents[v.name] for v in order), (_add(c.load(i, j), product),))
+
+
+def _add(target: ir.Load, value: ir.Expr) -> ir.Store:
+    return ir.Store(target.buffer, target.indices, ir.BinOp("+", target, value, target.buffer.dtype.compute))
+
+
+def _reduce(s: ir.Reduce, numbers: dict) -> Statements:
+    """total = the first element, or 0, or what is there; then the others."""
+    along = s.dim % len(s.src.extents)
+    src, dst = _paired(s.src, s.dst, numbers, without=along)
+    dtype = s.dst.buffer.dtype.compute
+    *outer, inner = _counters(s, len(src.dims) + 1)
+    full = Side(s.src, (*src.dims, along))
+
+    def value(at: ir.Expr) -> ir.Expr:
+        x = _as_kind(full.load(*outer, at), dtype)
+        return ir.Call("abs", (x,), dtype) if s.op.startswith("abs") else x
+    total = ir.Load(ir.Buffer(_fresh(_TOTALS[s.op], s), (), dtype, "var"), ())
+    from_zero = s.op in ("sum", "abssum", "absmax")
+    start = dst.load(*outer) if not s.clear else ir.Const(0, dtype) if from_zero else value(ir.Const(0))
+    op = "+" if s.op.endswith("sum") else s.op.removeprefix("abs")
+    step = ir.Store(total.buffer, (), ir.BinOp(op, total, value(inner), dtype))
+    first = ir.Const(1 if s.clear and not from_zero else 0)
+    body = (ir.Alloc(total.buffer, start), _loop(inner, first, s.src.extents[along], (step,)), dst.store(total, *outer))
+    return nest(outer, map(src.extent, range(len(outer))), body)
+
+
+def _as_kind(x: ir.Expr, dtype: DType) -> ir.Expr:
+    return x if x.dtype.is_float == dtype.is_float else ir.Cast(x, dtype)
+
+
+def _atomic(s: ir.Atomic, numbers: dict) -> Statements:
+    """The blocks run one after the other, so that an update is a plain one."""
+    old = ir.Load(s.buffer, s.indices)
+    op = {"add": "+"}.get(s.op, s.op)
+    return (ir.Store(s.buffer, s.indices, ir.BinOp(op, old, s.value, promote(s.buffer.dtype, s.value.dtype))),)

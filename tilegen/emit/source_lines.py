@@ -1,0 +1,31 @@
+"""Where a statement comes from, as the comment above it: `gemm.py:24  T.gemm(A, B, C)`."""
+
+from __future__ import annotations
+
+import os
+
+from tilegen import ir
+
+_WIDTH = 84
+
+
+def origin(statement: ir.Stmt) -> str:
+    """File, line and source text of a statement, shortened to one comment line; '' where unknown."""
+    loc = statement.loc
+    if loc is None or not loc.text():
+        return ""
+    last = _last_line(statement)
+    lines = [loc.text(n).strip() for n in range(loc.line, last + 1)]
+    place = f"{os.path.basename(loc.file)}:{loc.line}" + (f"-{last}" if last > loc.line else "")
+    text = " ".join(lines)
+    if len(place) + len(text) > _WIDTH:
+        text = lines[0] if last > loc.line and len(lines[0]) + len(place) <= _WIDTH else text[:_WIDTH - len(place) - 4] + " ..."
+    return f"{place}  {text}"
+
+
+def _last_line(statement: ir.Stmt) -> int:
+    """The last Python line of a tile statement; of a plain loop or condition only its head."""
+    loc = statement.loc
+    if isinstance(statement, (ir.For, ir.While, ir.If)):
+        return loc.line
+    return max(loc.end_line, loc.line)

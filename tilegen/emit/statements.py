@@ -1,0 +1,169 @@
+"""Statements as text: each through the template of its plan, or of its class."""
+
+from __future__ import annotations
+
+from tilegen import arith, ir
+from tilegen.emit import templates
+from tilegen.emit.expressions import Printer
+from tilegen.emit.source_lines import origin
+from tilegen.emit.text import block
+from tilegen.plan import Loop, Move, NestPlan, OpPlan
+from tilegen.targets.base import Target
+
+
+LETS_ON_A_LINE = 60
+BESIDE_COLUMN = 40
+
+
+def _beside(text: str, comment: str) -> str:
+    """A one-line statement with its origin at the end of the line; '' where that is too long."""
+    line = f"{text:<{BESIDE_COLUMN}}  // {comment}"
+    return line if len(line) <= 92 else ""
+
+
+class Emitter:
+    """Renders planned statements for one target."""
+
+    def __init__(self, target: Target, printer: Printer) -> None:
+        self.target = target
+        self.expr = printer
+        self._last_origin = ""
+
+    # ---- Lists of statements ---------------------------------------------------------------------
+    def body(self, statements: tuple[ir.Stmt, ...], comments: bool = True, spaced: bool = False) -> str:
+        """The statements below each other; with `comments`, each group under its Python line, after an
+        empty line where `spaced`."""
+        parts: list[str] = []
+        for statement in statements:
+            text = self.statement(statement, comments)
+            if not text:
+                continue
+            comment = origin(statement) if comments else ""
+            if comment and "\n" not in text and comment != self._last_origin and _beside(text, comment):
+                self._last_origin = comment
+                parts.append(_beside(text, comment))
+                continue
+            if comment and comment != self._last_origin and not isinstance(statement, ir.Sync):
+                parts.append(f"\n// {comment}" if parts and spaced else f"// {comment}")
+                self._last_origin = comment
+            parts.append(text)
+        return "\n".join(parts)
+
+    def statement(self, s: ir.Stmt, comments: bool = True) -> str:
+        """One statement. Tile statements go by their plan, plain ones by their class."""
+        plan = getattr(s, "plan", None)
+        if isinstance(plan, NestPlan):
+            return self.nest(plan)
+        if isinstance(plan, OpPlan):
+            return self.render(plan.template, op=s, plan=plan, **plan.values)
+        return self._plain(s, comments)
+
+    def _plain(self, s: ir.Stmt, comments: bool) -> str:
+        match s:
+            case ir.For():
+                return self.loop(Loop(s.var, s.start, s.stop, s.step, unroll=s.kind in ("unrolled", "vectorized")),
+                                 self.body(s.body, comments))
+            case ir.While():
+                return block(f"while ({self.expr(s.condition)})", self.body(s.body, comments))
+            case ir.If():
+                return self._if(s, comments)
+            case ir.Let():
+                return f"const {self.target.type(s.var.dtype)} {s.var.name} = {self.expr(s.value)};"
+            case ir.Store():
+                return self.store(s)
+            case ir.Break():
+                return "break;"
+            case ir.Continue():
+                return "continue;"
+            case ir.Alloc() if s.buffer.scope == "shared":
+                return ""                                  # a member of the memory map
+            case ir.Raw():
+                return s.text
+            case Move():
+                return self.move(s)
+        return self.render(type(s).__name__.lower(), op=s, plan=getattr(s, "plan", None))
+
+    # ---- Pieces ----------------------------------------------------------------------------------
+    def render(self, template: str, **values) -> str:
+        """A template with the printer at hand."""
+        return templates.render(self.target.folders, template, e=self.expr, type=self.target.type,
+                                target=self.target, body=self.body, around=self.around,
+                                assign=self.assign, **values)
+
+    def loop(self, loop: Loop, body: str) -> str:
+        """A counting loop around `body`."""
+        lets = self.lets(loop.lets)
+        var, stop, step = loop.var.name, self.expr(loop.stop, "<<"), self.expr(loop.step)
+        kind = self.target.type(loop.var.dtype)
+        advance = f"++{var}" if step == "1" else f"{var} += {step}"
+        if step.startswith("-"):
+            head = f"for ({kind} {var} = {self.expr(loop.start)}; {var} > {stop}; {var} -= {step[1:]})"
+        else:
+            head = f"for ({kind} {var} = {self.expr(loop.start)}; {var} < {stop}; {advance})"
+        pragma = loop.pragma or ("#pragma unroll" if loop.unroll else "")
+        return (pragma + "\n" if pragma else "") + block(head, lets + body)
+
+    def around(self, loops: list[Loop], text: str) -> str:
+        """`text` inside of nested loops, the first outermost; in a block of its own without any."""
+        for loop in reversed(loops):
+            text = self.loop(loop, text)
+        return text
+
+    def lets(self, lets: tuple[ir.Let, ...]) -> str:
+        """Named values, those of one type on one line: `const int row = e / BK, col = e % BK;`"""
+        lines: list[tuple[str, list[str]]] = []
+        for let in lets:
+            kind, text = self.target.type(let.var.dtype), f"{let.var.name} = {self.expr(let.value)}"
+            if lines and lines[-1][0] == kind and len(lines[-1][1]) == 1 and \
+                    len(lines[-1][1][0] + text) < LETS_ON_A_LINE:
+                lines[-1][1].append(text)
+            else:
+                lines.append((kind, [text]))
+        return "".join(f"const {kind} {', '.join(texts)};\n" for kind, texts in lines)
+
+    def _learn(self, plan: NestPlan) -> None:
+        """The ranges of the names that a plan introduces, for the printer."""
+        known = self.expr.ranges
+        for loop in plan.loops:
+            low, high = arith.bounds(loop.start, known)[0], arith.bounds(loop.stop, known)[1] - 1
+            known[loop.var.name] = (low, max(low, high))
+            for let in loop.lets:
+                known[let.var.name] = arith.bounds(let.value, known)
+
+    def nest(self, plan: NestPlan) -> str:
+        """Loops around a guarded body."""
+        self._learn(plan)
+        text = self.body(plan.body, comments=False)
+        if plan.guard is not None:
+            text = block(f"if ({self.expr(plan.guard)})", text)
+        text = self.around(list(plan.loops), text)
+        if plan.lets:
+            text = self.lets(plan.lets) + text
+        if plan.once is not None:
+            text = block(f"if ({self.expr(plan.once)})", text)
+        return text
+
+    def store(self, s: ir.Store) -> str:
+        """An assignment; `x = x + y` is written `x += y`."""
+        target, value = self.expr(ir.Load(s.buffer, s.indices)), s.value
+        return self.assign(target, ir.Load(s.buffer, s.indices), value)
+
+    def assign(self, target: str, old: ir.Expr, value: ir.Expr) -> str:
+        """`target = value;`, or `target += y;` where value is old + y."""
+        if isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old:
+            return f"{target} {value.op}= {self.expr(value.b)};"
+        return f"{target} = {self.expr(value)};"
+
+    def move(self, s: Move) -> str:
+        """A call of the device function that moves a vector."""
+        inside = f", {self.expr(s.inside)}" if s.inside is not None else ""
+        return f"{s.helper}<{self.expr(s.width)}>(&{self.expr(s.dst)}, &{self.expr(s.src)}{inside});"
+
+    def _if(self, s: ir.If, comments: bool) -> str:
+        text = block(f"if ({self.expr(s.condition)})", self.body(s.then, comments))
+        if not s.otherwise:
+            return text
+        closing = " " if text.endswith("}") else "\n"
+        if len(s.otherwise) == 1 and isinstance(s.otherwise[0], ir.If):
+            return f"{text}{closing}else {self._if(s.otherwise[0], comments)}"
+        return text + closing + block("else", self.body(s.otherwise, comments))

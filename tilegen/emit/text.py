@@ -1,0 +1,91 @@
+"""Shaping of emitted lines: indentation, blocks, and breaks of long lines."""
+
+from __future__ import annotations
+
+COLUMNS = 100
+
+
+def indent(text: str, spaces: int = 4) -> str:
+    """`text` moved right; empty lines stay empty, preprocessor lines move along."""
+    pad = " " * spaces
+    return "\n".join(pad + line if line else line for line in text.split("\n"))
+
+
+def block(head: str, body: str) -> str:
+    """`head` with its body: without braces where the body is one plain statement."""
+    if _is_single(body):
+        return f"{head}\n{indent(body)}"
+    return f"{head} {{\n{indent(body)}\n}}"
+
+
+def _is_single(body: str) -> bool:
+    """Whether `body` is one statement with its pragma lines: one line, or one construct under a head."""
+    lines = [line for line in body.split("\n") if not line.lstrip().startswith("#pragma")]
+    if any(line.lstrip().startswith("//") for line in lines):
+        return False
+    top = [line for line in lines if line and not line.startswith((" ", "}"))]
+    return len(top) == 1 and not top[0].startswith(("if ", "const ", "float ", "int "))
+
+
+def wrap(text: str) -> str:
+    """Every code line at most COLUMNS wide where it can be broken."""
+    return "\n".join(piece for line in text.split("\n") for piece in _wrap_line(line))
+
+
+def _wrap_line(line: str) -> list[str]:
+    if len(line) <= COLUMNS or line.lstrip().startswith("#"):
+        return [line]
+    code, mark, comment = line.partition("  // ")
+    if mark and not line.lstrip().startswith("//"):
+        pad = " " * (len(line) - len(line.lstrip()))
+        return _wrap_line(f"{pad}// {comment}") + _wrap_line(code)
+    if line.lstrip().startswith("//"):
+        return _wrap_comment(line)
+    point = _break_point(line)
+    if point is None:
+        return [line]
+    rest = " " * (_continuation(line, point)) + line[point:].lstrip()
+    return [line[:point].rstrip()] + _wrap_line(rest)
+
+
+def _wrap_comment(line: str) -> list[str]:
+    pad = line[:len(line) - len(line.lstrip())] + "// "
+    point = line.rfind(" ", len(pad) + 20, COLUMNS + 1)
+    if point < 0 or line.lstrip().startswith("// tilegen-launch"):
+        return [line]
+    return [line[:point]] + _wrap_line(pad + "    " + line[point + 1:].lstrip())
+
+
+def _break_point(line: str) -> int | None:
+    """Where to break: the last place before the limit at the shallowest nesting that has one."""
+    best: tuple[int, int] | None = None
+    depth, quoted = 0, False
+    start = len(line) - len(line.lstrip())
+    for i, c in enumerate(line[:COLUMNS]):
+        if c == '"':
+            quoted = not quoted
+        if quoted:
+            continue
+        depth += (c in "([{") - (c in ")]}")
+        after = None
+        if c in ",;" and line[i + 1:i + 2] == " ":
+            after = i + 1
+        elif line.startswith((" && ", " || ", " + ", " - ", " * ", " / ", " ^ ", " | ", " & ", " ? ", " : ", " = "), i) and i > start + 8:
+            after = i + 3 if line.startswith(" = ", i) else i
+        if after and i > start + 8:
+            rank = depth + (0 if c in ",;" or line.startswith((" ? ", " : ", " = "), i) else 0.5)
+            if best is None or rank <= best[0]:
+                best = (rank, after)
+    return best[1] if best else None
+
+
+def _continuation(line: str, point: int) -> int:
+    """Column of a continuation: inside the innermost open bracket, or four more than the line."""
+    opened: list[int] = []
+    for i, c in enumerate(line[:point]):
+        if c in "([{":
+            opened.append(i + 1)
+        elif c in ")]}" and opened:
+            opened.pop()
+    base = len(line) - len(line.lstrip()) + 4
+    return opened[-1] if opened and opened[-1] < COLUMNS // 2 else base

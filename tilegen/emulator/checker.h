@@ -1,0 +1,56 @@
+// The checker's records: what each byte of shared and global memory was last used for.
+#pragma once
+#include "scheduler.h"
+
+namespace tilegen_emulator {
+
+struct Clock {
+    int users;
+    uint32_t times[];
+};
+
+// Where an access is in the program: an address in compiled code, or the call of an emulated instruction.
+struct Site {
+    uintptr_t address;
+    Place at;
+    const char* what;
+};
+
+struct Access {
+    uint32_t time, thread, site;                 // time 0: no access
+    bool atomic, async;
+};
+
+constexpr int reads_kept = 3;
+
+struct SharedByte {
+    Access write, reads[reads_kept];
+    bool written, arriving, leaving;             // arriving, leaving: an asynchronous copy writes, reads it
+};
+
+struct GlobalByte {
+    Access write, read;                          // `thread` counts through the whole grid
+    uint32_t write_block, read_block;            // 1 + the number of the block
+};
+
+struct GlobalPage { GlobalByte bytes[1024]; };
+
+struct Checker {
+    std::vector<std::vector<SharedByte>> shared; // of each block
+    std::vector<Site> sites;
+    std::vector<uint32_t> site_slots;            // a hash table into `sites`
+    std::vector<std::vector<GlobalPage*>> global; // of each array
+    uint32_t first_block = 0;                    // the number of the group's first block in this launch
+    std::vector<bool> synchronised;              // blocks that talked to others through atomics
+};
+
+enum class Kind { read, write, atomic };
+
+uint32_t site_number(Checker& checker, Site site);
+void check_access(const void* pointer, size_t bytes, Kind kind, Site site);
+void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes, Kind kind,
+                  Site site);
+[[noreturn]] void access_fault(Site site, const Site* other, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+}  // namespace tilegen_emulator

@@ -1,0 +1,232 @@
+// wgmma. Each warp of the group owns 16 rows of the sums, so each warp works by itself, when it waits: until
+// then the sums are poisoned, and the operands in shared memory are not yet read.
+#include "transactions.h"
+
+#include "warpgroup.h"
+
+namespace tilegen_emulator {
+
+struct SavedSums { void* sums; int count; bool restored; std::vector<uint32_t> values; };
+
+struct ProductQueue {
+    std::vector<WarpgroupProduct> products;
+    std::vector<Place> places;
+    std::vector<size_t> group_ends;
+    std::vector<SavedSums> saved;                // of the sums that are in flight, what they were
+};
+
+static ProductQueue& queue_of(Thread& thread)
+{
+    if (!thread.products) thread.products = new ProductQueue;
+    return *thread.products;
+}
+
+static int bytes_of(Element element)
+{
+    return element == Element::float16 || element == Element::bfloat16 ? 2 : element == Element::tfloat32 ? 4 : 1;
+}
+
+static bool in_flight(const ProductQueue& queue, const void* sums)
+{
+    for (const SavedSums& saved : queue.saved)
+        if (saved.sums == sums) return true;
+    return false;
+}
+
+void issue_product(const WarpgroupProduct& product, Place at)
+{
+    Thread& thread = *worker->running;
+    if (product.columns % 8 || product.columns > 256) fault(at, "wgmma with N = %d", product.columns);
+    if ((product.transpose_a || product.transpose_b) && bytes_of(product.element) != 2)
+        fault(at, "wgmma: only 16-bit operands can be MN-major");
+    ProductQueue& queue = queue_of(thread);
+    if (!in_flight(queue, product.sums)) {
+        SavedSums saved = {product.sums, product.sum_count, false, {}};
+        const uint32_t* values = static_cast<const uint32_t*>(product.sums);
+        saved.values.assign(values, values + product.sum_count);
+        queue.saved.push_back(saved);
+        memset(product.sums, 0xff, size_t(product.sum_count) * 4);
+    }
+    queue.products.push_back(product);
+    queue.places.push_back(at);
+}
+
+void fence_products(Place) {}
+
+void commit_products(Place)
+{
+    ProductQueue& queue = queue_of(*worker->running);
+    queue.group_ends.push_back(queue.products.size());
+}
+
+// ---- Operands ------------------------------------------------------------------------------------
+struct Descriptor { uint32_t start, leading, stride; unsigned swizzle; };
+
+static Descriptor decode(uint64_t bits)
+{
+    static const unsigned swizzles[] = {0, 128, 64, 32};
+    return {uint32_t(bits & 0x3fff) << 4, uint32_t(bits >> 16 & 0x3fff) << 4, uint32_t(bits >> 32 & 0x3fff) << 4,
+            swizzles[bits >> 62]};
+}
+
+// The shared address of element (row, depth): row counts along M or N, depth along K.
+static uint32_t element_address(const Descriptor& d, int row, int depth, int bytes, bool mn_major)
+{
+    if (!mn_major) {
+        const uint32_t byte = uint32_t(depth * bytes);
+        if (!d.swizzle) return d.start + uint32_t(row / 8) * d.stride + byte / 16 * d.leading + uint32_t(row % 8) * 16 + byte % 16;
+        return swizzled(d.start + uint32_t(row / 8) * d.stride + uint32_t(row % 8) * d.swizzle + byte, d.swizzle);
+    }
+    if (!d.swizzle)
+        return d.start + uint32_t(row / 8) * d.stride + uint32_t(depth / 8) * d.leading + uint32_t(depth % 8) * 16 + uint32_t(row % 8 * bytes);
+    const int across = int(d.swizzle) / bytes;   // elements of a row of the swizzle atom
+    return swizzled(d.start + uint32_t(row / across) * d.leading + uint32_t(depth / 8) * d.stride +
+                        uint32_t(depth % 8) * d.swizzle + uint32_t(row % across * bytes), d.swizzle);
+}
+
+static float value_of(const void* data, Element element)
+{
+    uint32_t word = 0;
+    memcpy(&word, data, size_t(bytes_of(element)));
+    switch (element) {
+    case Element::float16: return Format16::decode(word);
+    case Element::bfloat16: return FormatBrain::decode(word);
+    case Element::e4m3: return FormatE4M3::decode(word);
+    case Element::e5m2: return FormatE5M2::decode(word);
+    case Element::tfloat32: return float_of(word & 0xffffe000u);
+    case Element::int8: return float(int8_t(word));
+    default: return float(word);
+    }
+}
+
+// `rows` x `depth` elements of an operand in shared memory, as floats (8-bit integers are exact in them): element
+// (row, k) goes to matrix[row * row_step + k * depth_step]. 16 bytes at a time are contiguous.
+static void fetch(float* matrix, int row_step, int depth_step, uint64_t bits, int first_row, int rows, int depth,
+                  Element element, bool mn_major, Place at)
+{
+    const Descriptor descriptor = decode(bits);
+    const int bytes = bytes_of(element), run = 16 / bytes;
+    const int outer = mn_major ? depth : rows, inner = mn_major ? rows : depth;
+    for (int o = 0; o < outer; ++o)
+        for (int i = 0; i < inner; i += run) {
+            const int row = mn_major ? i : o, k = mn_major ? o : i;
+            const uint32_t address = element_address(descriptor, first_row + row, k, bytes, mn_major);
+            const char* data = static_cast<const char*>(from_shared_address(address, 16, at));
+            check_async_read(data, 16, "wgmma", at);
+            float* to = matrix + row * row_step + k * depth_step;
+            for (int e = 0; e < run; ++e) to[e * (mn_major ? row_step : depth_step)] = value_of(data + e * bytes, element);
+        }
+}
+
+static void registers_to_matrix(float* matrix, const WarpgroupProduct& product, unsigned lane, int depth)
+{
+    const int bytes = bytes_of(product.element), packed = 4 / bytes;
+    for (int r = 0; r < 4; ++r)
+        for (int e = 0; e < packed; ++e) {
+            const int row = int(lane) / 4 + 8 * (r % 2), k = int(lane) % 4 * packed + e + 4 * packed * (r / 2);
+            matrix[row * depth + k] = value_of(reinterpret_cast<const char*>(&product.a_registers[r]) + e * bytes, product.element);
+        }
+}
+
+// ---- The product of one warp ---------------------------------------------------------------------
+template <class Sum>
+static void multiply_rows(ProductQueue* const* lanes, size_t index, unsigned warp_in_group)
+{
+    const WarpgroupProduct& product = lanes[0]->products[index];
+    const Place at = lanes[0]->places[index];
+    const int depth = 32 / bytes_of(product.element), n = product.columns;
+    float a[16 * 32], b[32 * 256];
+    Sum sums[16 * 256];
+    if (product.a_in_registers)
+        for (unsigned lane = 0; lane < 32; ++lane) registers_to_matrix(a, lanes[lane]->products[index], lane, depth);
+    else fetch(a, depth, 1, product.a, int(warp_in_group) * 16, 16, depth, product.element, product.transpose_a, at);
+    fetch(b, 1, n, product.b, 0, n, depth, product.element, product.transpose_b, at);
+    auto place = [n](unsigned lane, int i) { return (int(lane) / 4 + 8 * (i % 4 / 2)) * n + 8 * (i / 4) + int(lane) % 4 * 2 + i % 2; };
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const Sum* from = static_cast<const Sum*>(lanes[lane]->products[index].sums);
+        for (int i = 0; i < product.sum_count; ++i) sums[place(lane, i)] = product.accumulate ? from[i] : Sum(0);
+    }
+    for (int row = 0; row < 16; ++row)
+        for (int k = 0; k < depth; ++k) {
+            const Sum x = Sum(a[row * depth + k]);
+            for (int j = 0; j < n; ++j) sums[row * n + j] += x * Sum(b[k * n + j]);
+        }
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        Sum* to = static_cast<Sum*>(lanes[lane]->products[index].sums);
+        for (int i = 0; i < product.sum_count; ++i) to[i] = sums[place(lane, i)];
+    }
+}
+
+static void restore_sums(ProductQueue& queue, size_t count)
+{
+    std::vector<SavedSums> still;
+    for (SavedSums& saved : queue.saved) {
+        bool done = false, later = false;
+        for (size_t i = 0; i < queue.products.size(); ++i)
+            (i < count ? done : later) |= queue.products[i].sums == saved.sums;
+        if (done) memcpy(saved.sums, saved.values.data(), size_t(saved.count) * 4);
+        saved.restored = done;
+        if (!done || later) still.push_back(saved);
+    }
+    queue.saved.swap(still);
+}
+
+// Sums that a later group goes on with are in flight again: their new values are kept, and poisoned.
+static void poison_again(ProductQueue& queue)
+{
+    for (SavedSums& saved : queue.saved) {
+        if (!saved.restored) continue;
+        memcpy(saved.values.data(), saved.sums, size_t(saved.count) * 4);
+        memset(saved.sums, 0xff, size_t(saved.count) * 4);
+    }
+}
+
+struct ProductWait { ProductQueue* queue; size_t count; };
+
+static void perform_products(void* const* requests, uint64_t)
+{
+    ProductQueue* lanes[32];
+    const size_t count = static_cast<ProductWait*>(requests[0])->count;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        lanes[lane] = static_cast<ProductWait*>(requests[lane])->queue;
+        if (lanes[lane]->products.size() < count)
+            fault(worker->running->at, "lane %u issued fewer wgmma than lane 0", lane);
+        restore_sums(*lanes[lane], count);
+    }
+    const unsigned warp_in_group = worker->running->identity.warp_number % 4;
+    for (size_t i = 0; i < count; ++i) {
+        const Element element = lanes[0]->products[i].element;
+        if (element == Element::int8 || element == Element::uint8) multiply_rows<int>(lanes, i, warp_in_group);
+        else multiply_rows<float>(lanes, i, warp_in_group);
+    }
+    for (ProductQueue* queue : lanes) {
+        queue->products.erase(queue->products.begin(), queue->products.begin() + long(count));
+        queue->places.erase(queue->places.begin(), queue->places.begin() + long(count));
+        poison_again(*queue);
+    }
+}
+
+void wait_for_products(int groups_pending, Place at)
+{
+    Thread& thread = *worker->running;
+    ProductQueue& queue = queue_of(thread);
+    ProductWait wait = {&queue, 0};
+    if (queue.group_ends.size() > size_t(groups_pending)) {
+        const size_t groups = queue.group_ends.size() - size_t(groups_pending);
+        wait.count = queue.group_ends[groups - 1];
+        queue.group_ends.erase(queue.group_ends.begin(), queue.group_ends.begin() + long(groups));
+        for (size_t& end : queue.group_ends) end -= wait.count;
+    }
+    whole_warp("wgmma_wait", 32, at);
+    meet(all_lanes(), &wait, perform_products, "wgmma_wait", at);
+}
+
+void finish_products(Thread& thread)
+{
+    if (thread.products && !thread.products->products.empty())
+        fault(thread.products->places[0], "the kernel ended without waiting for this wgmma");
+    delete thread.products;
+    thread.products = nullptr;
+}
+
+}  // namespace tilegen_emulator

@@ -1,0 +1,1 @@
+"""Where kernels meet other programs: notebooks."""

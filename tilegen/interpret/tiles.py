@@ -1,0 +1,93 @@
+"""The tile operations in NumPy: Copy, Fill, Gemm, Reduce, Atomic."""
+
+from __future__ import annotations
+
+import numpy
+
+from tilegen import ir
+from tilegen.dtypes import DType
+from tilegen.errors import Loc, TilegenError
+from tilegen.interpret.expressions import evaluate
+from tilegen.interpret.frame import Frame
+from tilegen.interpret.memory import active_positions, memory_of, read_region, write_region
+from tilegen.interpret.values import convert
+
+_REDUCTIONS = {"sum": numpy.sum, "max": numpy.max, "min": numpy.min, "absmax": numpy.max, "abssum": numpy.sum}
+_COMBINE = {"sum": numpy.add, "max": numpy.maximum, "min": numpy.minimum, "absmax": numpy.maximum,
+            "abssum": numpy.add, "add": numpy.add}
+
+
+def copy(node: ir.Copy, frame: Frame) -> None:
+    """dst = src with conversion, after dropping the extents of 1; what is outside reads as zero."""
+    values = read_region(node.src, frame, evaluate)
+    extents = tuple(int(evaluate(e, frame)) for e in node.dst.extents)
+    _require_same(values.shape, extents, "T.copy", node.loc)
+    write_region(node.dst, values.reshape(extents), frame, evaluate)
+
+
+def fill(node: ir.Fill, frame: Frame) -> None:
+    """Every element of dst = value."""
+    write_region(node.dst, evaluate(node.value, frame), frame, evaluate)
+
+
+def gemm(node: ir.Gemm, frame: Frame) -> None:
+    """c += a @ b (c = a @ b with clear). The inputs are converted to c's dtype first."""
+    dtype = node.c.buffer.dtype.compute
+    a, b = (_matrix(read_region(r, frame, evaluate)) for r in (node.a, node.b))
+    a, b = (a.T if node.transpose_a else a), (b.T if node.transpose_b else b)
+    old = read_region(node.c, frame, evaluate)
+    if a.shape[1] != b.shape[0] or _matrix(old).shape != (a.shape[0], b.shape[1]):
+        raise TilegenError("TG0104", f"T.gemm: {a.shape} @ {b.shape} into {_matrix(old).shape}", node.loc)
+    product = _product(a, b, dtype).reshape(old.shape)
+    write_region(node.c, product if node.clear else convert(old, dtype) + product, frame, evaluate)
+
+
+def _matrix(values: numpy.ndarray) -> numpy.ndarray:
+    """`values` without leading extents of 1, down to two dimensions."""
+    shape = list(values.shape)
+    while len(shape) > 2 and 1 in shape:
+        shape.remove(1)
+    return values.reshape(shape)
+
+
+def _product(a: numpy.ndarray, b: numpy.ndarray, dtype: DType) -> numpy.ndarray:
+    """a @ b in `dtype`. Small integers go through float64, which holds their sums exactly and is fast."""
+    small = all(x.dtype.kind in "iub" and x.dtype.itemsize <= 2 for x in (a, b))
+    if dtype.is_integer and small and a.shape[1] < 2 ** 20:
+        exact = a.astype("float64") @ b.astype("float64")
+        return convert(exact.astype("int64"), dtype)
+    return convert(a, dtype) @ convert(b, dtype)
+
+
+def reduce(node: ir.Reduce, frame: Frame) -> None:
+    """dst = op over `dim` of src, accumulated in dst's compute dtype; without clear, op(dst, that)."""
+    dtype = node.dst.buffer.dtype.compute
+    values = convert(read_region(node.src, frame, evaluate), dtype)
+    if node.op.startswith("abs"):
+        values = numpy.abs(values)
+    options = {"dtype": values.dtype} if node.op in ("sum", "abssum") else {}
+    result = _REDUCTIONS[node.op](values, axis=node.dim, **options)
+    old = read_region(node.dst, frame, evaluate)
+    _require_same(result.shape, old.shape, f"T.reduce_{node.op}", node.loc)
+    result = result.reshape(old.shape)
+    if not node.clear:
+        result = _COMBINE[node.op](convert(old, dtype), result)
+    write_region(node.dst, result, frame, evaluate)
+
+
+def atomic(node: ir.Atomic, frame: Frame) -> None:
+    """buffer[indices] = op(buffer[indices], value) for each active lane, one after the other."""
+    memory = memory_of(node.buffer, frame, node.loc)
+    value = convert(evaluate(node.value, frame), node.buffer.dtype)
+    indices = tuple(evaluate(i, frame) for i in node.indices)
+    positions = active_positions(memory, indices, frame, node.loc)
+    if positions is None:
+        return
+    where, lanes = positions
+    value = numpy.broadcast_to(value, frame.grid)[lanes]
+    _COMBINE[node.op].at(memory.array, where, value)
+
+
+def _require_same(source: tuple[int, ...], target: tuple[int, ...], name: str, loc: Loc | None) -> None:
+    if [n for n in source if n != 1] != [n for n in target if n != 1]:
+        raise TilegenError("TG0101", f"{name}: the shapes differ: {source} and {target}", loc)

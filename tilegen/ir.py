@@ -1,0 +1,389 @@
+"""The Tile IR: every node a frozen dataclass, on one screen.
+
+Tile operations stay whole from the parser to the template. A `loc` says which Python text a node
+comes from (it is never compared); a `plan` is empty until a pass decides how the node is carried
+out. `walk` and `rewrite` work from the dataclass fields, so a new node costs one class here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from tilegen.dtypes import DType, bool_, float32, int32
+from tilegen.errors import Loc
+
+
+def _loc() -> Any:
+    return field(default=None, compare=False, repr=False, kw_only=True)
+
+
+class Node:
+    """Base of all IR nodes."""
+
+
+class Expr(Node):
+    """A scalar value with a `dtype`."""
+
+
+class Stmt(Node):
+    """A statement."""
+
+
+# ---- Expressions ---------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Const(Expr):
+    value: int | float | bool
+    dtype: DType = int32
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Var(Expr):
+    """A named scalar. kind: knob (constexpr of the emitted file), size (a dimension known at launch),
+    scalar (a scalar parameter), block, thread, loop, or let."""
+    name: str
+    dtype: DType = int32
+    kind: str = "let"
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class BinOp(Expr):
+    """op: + - * / // % (floor), min max, == != < <= > >=, and or, & | ^ << >>, trunc// trunc%."""
+    op: str
+    a: Expr
+    b: Expr
+    dtype: DType = int32
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class UnOp(Expr):
+    """op: - not ~"""
+    op: str
+    a: Expr
+    dtype: DType = int32
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A function of language/math.py by name: exp, ceildiv, infinity, ..."""
+    name: str
+    args: tuple[Expr, ...]
+    dtype: DType
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Select(Expr):
+    condition: Expr
+    a: Expr
+    b: Expr
+    dtype: DType
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Cast(Expr):
+    a: Expr
+    dtype: DType
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Load(Expr):
+    """One element. Its dtype is the buffer's; arithmetic on it is done in `dtype.compute`."""
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    loc: Loc | None = _loc()
+
+    @property
+    def dtype(self) -> DType:
+        return self.buffer.dtype
+
+
+# ---- Program -------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Buffer(Node):
+    """scope: global, shared, fragment (a tile spread over the registers of the block's threads),
+    local (an array of each thread), var (a scalar of each thread, shape ())."""
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: DType
+    scope: str
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Region(Node):
+    """A box of a buffer: `extents` has one entry per dimension of the buffer."""
+    buffer: Buffer
+    offsets: tuple[Expr, ...]
+    extents: tuple[Expr, ...]
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Knob(Node):
+    """A constexpr of the emitted file. `value` is its number (int, float or bool); `expr` how it
+    follows from other knobs, where it does."""
+    name: str
+    value: int | float | bool
+    comment: str = ""
+    expr: Expr | None = None
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Param(Node):
+    """A tensor (`buffer`) or scalar (`var`) argument. access: read, write, readwrite."""
+    name: str
+    buffer: Buffer | None = None
+    var: Var | None = None
+    access: str = "read"
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Kernel(Node):
+    name: str
+    params: tuple[Param, ...]
+    knobs: tuple[Knob, ...]
+    sizes: tuple[Var, ...]               # run-time dimensions, int32, in order of first use
+    grid: tuple[Expr, ...]               # 1 to 3 extents, x first
+    block_vars: tuple[Var, ...]
+    threads: tuple[Expr, ...]            # 1 to 3 extents
+    body: tuple[Stmt, ...]
+    requires: tuple[Expr, ...] = ()      # conditions on sizes that the caller must keep (T.assume)
+    plan: Any = field(default=None, compare=False)
+    loc: Loc | None = _loc()             # of the def line
+    launch_loc: Loc | None = _loc()      # of the T.Kernel line
+
+
+# ---- Tile statements -----------------------------------------------------------------------------
+def _plan() -> Any:
+    return field(default=None, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Alloc(Stmt):
+    buffer: Buffer
+    init: Expr | None = None             # for scope var
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Fill(Stmt):
+    dst: Region
+    value: Expr
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Copy(Stmt):
+    """dst = src, elementwise; both boxes have the same extents once those of 1 are dropped.
+    What lies outside of a global tensor reads as zero and is not written."""
+    src: Region
+    dst: Region
+    options: tuple[tuple[str, Any], ...] = ()
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Gemm(Stmt):
+    """c += a @ b, accumulated in c's dtype; with `clear`, c = a @ b."""
+    a: Region
+    b: Region
+    c: Region
+    transpose_a: bool = False
+    transpose_b: bool = False
+    clear: bool = False
+    policy: str = "square"
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Reduce(Stmt):
+    """dst = op over dimension `dim` of src (clear), or dst = op(dst, that). op: sum max min absmax abssum."""
+    op: str
+    src: Region
+    dst: Region
+    dim: int
+    clear: bool = True
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Parallel(Stmt):
+    """A nest whose iterations are independent."""
+    vars: tuple[Var, ...]
+    extents: tuple[Expr, ...]
+    body: tuple[Stmt, ...]
+    options: tuple[tuple[str, Any], ...] = ()
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Atomic(Stmt):
+    """buffer[indices] = op(buffer[indices], value), atomically. op: add max min."""
+    op: str
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+# ---- Plain statements ----------------------------------------------------------------------------
+@dataclass(frozen=True)
+class For(Stmt):
+    """kind: serial, unrolled, vectorized, pipelined (options: num_stages), persistent."""
+    kind: str
+    var: Var
+    start: Expr
+    stop: Expr
+    step: Expr
+    body: tuple[Stmt, ...]
+    options: tuple[tuple[str, Any], ...] = ()
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class While(Stmt):
+    condition: Expr
+    body: tuple[Stmt, ...]
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class If(Stmt):
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...] = ()
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Let(Stmt):
+    """A name bound once: visible to the statements after it in the same block."""
+    var: Var
+    value: Expr
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Store(Stmt):
+    """buffer[indices] = value, converted to the buffer's dtype."""
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Break(Stmt):
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Continue(Stmt):
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Sync(Stmt):
+    """A barrier of the block, with the reason that is written beside it."""
+    reason: str = ""
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Print(Stmt):
+    """message with {} for each value; a Region prints the whole tile."""
+    message: str
+    values: tuple[Expr | Region, ...] = ()
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Assert(Stmt):
+    condition: Expr
+    message: str = ""
+    plan: Any = _plan()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True)
+class Raw(Stmt):
+    """A line of the target's own language."""
+    text: str
+    loc: Loc | None = _loc()
+
+
+# ---- Generic traversal ---------------------------------------------------------------------------
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly inside `node`, in field order (plans are not entered)."""
+    for f in fields(node):
+        if f.name in ("loc", "launch_loc", "plan"):
+            continue
+        value = getattr(node, f.name)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, Node):
+                yield item
+
+
+def walk(node: Node | tuple) -> Iterator[Node]:
+    """`node` and every node inside it, parents first."""
+    for root in node if isinstance(node, tuple) else (node,):
+        yield root
+        for child in children(root):
+            yield from walk(child)
+
+
+def rewrite(node: Any, rule: Callable[[Node], Any]) -> Any:
+    """`node` rebuilt bottom-up: `rule(n)` gives the replacement of n, None to keep it, or, for a
+    statement, a tuple of statements to put in its place. Unchanged parts are shared."""
+    if isinstance(node, tuple):
+        parts: list[Any] = []
+        for item in node:
+            new = rewrite(item, rule) if isinstance(item, (Node, tuple)) else item
+            parts.extend(new) if isinstance(item, Stmt) and isinstance(new, tuple) else parts.append(new)
+        same = len(parts) == len(node) and all(a is b for a, b in zip(parts, node))
+        return node if same else tuple(parts)
+    changes = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if f.name in ("loc", "launch_loc", "plan") or not isinstance(value, (Node, tuple)):
+            continue
+        new = rewrite(value, rule)
+        if new is not value:
+            changes[f.name] = new
+    node = replace(node, **changes) if changes else node
+    new = rule(node)
+    return node if new is None else new
+
+
+def substitute(node: Any, values: dict[str, Expr]) -> Any:
+    """`node` with each Var whose name is a key replaced by its value."""
+    return rewrite(node, lambda n: values.get(n.name) if isinstance(n, Var) else None)
+
+
+def const(value: int | float | bool, dtype: DType | None = None, loc: Loc | None = None) -> Const:
+    """A Const; without `dtype`, int32, float32 or bool by the Python type."""
+    by_type = {bool: bool_, int: int32, float: float32}
+    return Const(value, dtype or by_type[type(value)], loc=loc)

@@ -1,0 +1,125 @@
+"""The way of a kernel, in a row: parse, check, plan, emit, load."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tilegen import config, files, frontend, ir, passes
+from tilegen.dtypes import DType
+from tilegen.emit.file import emit_file
+from tilegen.errors import TilegenError
+from tilegen.frontend.source import source_of
+from tilegen.language.tensors import PrimFunc
+from tilegen.passes.check_bounds import check_bounds
+from tilegen.passes.check_defined import check_defined
+from tilegen.passes.check_shapes import check_shapes
+from tilegen.runtime.load import Loaded, load
+from tilegen.targets import Target
+
+CHECKS = (check_shapes, check_defined, check_bounds)
+
+
+class Specialised:
+    """A kernel for one target and one set of values. Each step is taken when it is first asked for, and
+    raises TilegenError where the kernel is wrong; nothing before `loaded` needs a device."""
+
+    def __init__(self, function: Any, target: Target, values: dict[str, Any],
+                 outputs: tuple[str | int, ...] = ()) -> None:
+        self.function = function
+        self.target = target
+        self.values = values
+        self.outputs = outputs
+
+    @cached_property
+    def kernel(self) -> ir.Kernel:
+        """Python -> Tile IR, which is checked."""
+        kernel = frontend.parse(self.function, target=self.target.name, values=self.values)
+        for check in CHECKS:
+            kernel = check(kernel, self.target)
+        check_outputs(kernel, self.outputs)
+        return kernel
+
+    @cached_property
+    def planned(self) -> ir.Kernel:
+        """Tile IR -> Tile IR with a plan for each statement."""
+        return passes.run(self.kernel, self.target)
+
+    @cached_property
+    def source(self) -> str:
+        """Planned IR -> the text of the emitted file."""
+        return emit_file(self.planned, self.target, self.kernel, command(self.function, self.kernel, self))
+
+    @cached_property
+    def loaded(self) -> Loaded:
+        """Text -> a callable, which is compiled at its first call."""
+        if config.keep:
+            self._keep(Path(config.keep))
+        return load(self.source)
+
+    @cached_property
+    def emulated(self) -> Loaded:
+        """Text -> a callable that runs on the CPU as a GPU would run it."""
+        return load(self.source, target="emulator")
+
+    def after(self, name: str) -> ir.Kernel:
+        """The kernel after the pass `name`, or after "parse". Raises TG0506 for an unknown pass."""
+        if name == "parse":
+            return self.kernel
+        known = [step.__name__ for step in passes.PIPELINES[self.target.family]]
+        if name not in known:
+            raise TilegenError("TG0506", f"{self.target.name} has no pass {name!r}",
+                               hint=f"its passes are parse, {', '.join(known)}")
+        return passes.run(self.kernel, self.target, name)
+
+    def _keep(self, folder: Path) -> None:
+        """A copy of the text under a name that follows from its content."""
+        content = hashlib.sha256(self.source.encode()).hexdigest()[:8]
+        name = f"{self.kernel.name}-{self.target.arch}-{content}{self.target.suffix}"
+        files.write(folder / name, self.source, overwrite=True)
+
+
+def check_outputs(kernel: ir.Kernel, outputs: tuple[str | int, ...]) -> None:
+    """That the parameters in `outputs`, by name or position, are written and never read. Raises TG0005."""
+    names = [p.name for p in kernel.params]
+    for chosen in outputs:
+        name = names[chosen] if isinstance(chosen, int) and -len(names) <= chosen < len(names) else chosen
+        if name not in names:
+            raise TilegenError("TG0005", f"out={chosen!r} is no parameter of {kernel.name}", kernel.loc,
+                               f"its parameters are {', '.join(names)}")
+        param = kernel.params[names.index(name)]
+        if param.access != "write":
+            what = "is also read" if param.access == "readwrite" else "is not written"
+            raise TilegenError("TG0005", f"out={chosen!r}: {name} {what} by {kernel.name}, so that it has to be passed",
+                               param.loc or kernel.loc)
+
+
+def command(function: Any, kernel: ir.Kernel, how: Specialised) -> str:
+    """The command line that emits the same file again: `tilegen emit gemm.py -t cuda -a sm_80 -o matmul.cu`."""
+    if kernel.loc is None:
+        return ""
+    file, target = os.path.basename(kernel.loc.file), how.target
+    name = "" if _is_alone(function) else f":{function.__name__}"
+    values = [f"-D {key}={text}" for key, value in how.values.items() if (text := _spelled(value)) is not None]
+    options = [f"-t {target.name}", f"-a {target.arch}", *values, f"-o {kernel.name}{target.suffix}"]
+    return f"tilegen emit {file}{name} {' '.join(options)}"
+
+
+def _spelled(value: Any) -> str | None:
+    """A value as -D takes it; None for one that a command line cannot hold."""
+    if isinstance(value, DType):
+        return value.name
+    return str(value) if isinstance(value, (bool, int, float, str)) else None
+
+
+def _is_alone(function: Any) -> bool:
+    """Whether the file of `function` defines one kernel only, which then needs no name."""
+    plain = function.function if isinstance(function, PrimFunc) else function
+    module = source_of(plain).around[-1]
+    marks = [ast.unparse(mark) for node in module.body if isinstance(node, ast.FunctionDef)
+             for mark in node.decorator_list]
+    return sum(mark.split("(")[0].split(".")[-1] in ("jit", "prim_func") for mark in marks) <= 1

@@ -1,0 +1,174 @@
+"""The object that `@tilegen.jit` makes: a kernel that can be called, shown, saved and explained."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilegen import config, explain, files, ir, placement, targets
+from tilegen.build.lint import Resources
+from tilegen.call import Call, Parameters
+from tilegen.edited import EditedFile
+from tilegen.errors import TilegenError
+from tilegen.interop.notebook import source_as_html
+from tilegen.interpreted import Interpreted
+from tilegen.jit import Specialised
+from tilegen.language.tensors import PrimFunc
+from tilegen.runtime.load import BoundCall, Loaded
+from tilegen.targets import Target
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `@tilegen.jit` was given; `file` stands in for the emitted text."""
+
+    target: str | None = None
+    arch: str | None = None
+    file: Path | None = None
+    outputs: tuple[str | int, ...] = ()
+    is_factory: bool = False
+
+
+class Kernel:
+    """A kernel that is emitted, compiled and run when it is called. See `tilegen.jit`."""
+
+    def __init__(self, function: Any, options: Options, values: Mapping[str, Any]) -> None:
+        functools.update_wrapper(self, function.function if isinstance(function, PrimFunc) else function)
+        self._function, self._options, self._values = function, options, dict(values)
+        self._specialised: dict[tuple, Specialised] = {}
+        self._ready: dict[tuple, Loaded] = {}           # for plain calls, by the kinds of their arguments
+        self._file = EditedFile(options.file, self._specialise) if options.file else None
+
+    # ---- Calling ---------------------------------------------------------------------------------
+    def __call__(self, *args: Any, out: Any = None, stream: Any = None, **named: Any) -> Any:
+        """Runs the kernel: all arguments in order, or without the outputs, which are then returned.
+
+        `out` gives the memory of left-out outputs; `stream` is a CuPy or torch stream or its address. Keywords
+        are arguments, knobs (`kernel(A, B, BM=64)`), or sizes that no shape shows. Raises TG04 errors for
+        arguments that do not fit, TG0503 for a name that the kernel lacks.
+        """
+        loaded = None if named else self._ready.get(_kinds(args))
+        if loaded is not None:
+            return loaded(*args, out=out, stream=stream)
+        call = self._parameters.split(args, named)
+        return self._choose(call)(*call.args, out=out, stream=stream, **call.named)
+
+    def bind(self, *args: Any, out: Any = None, **named: Any) -> BoundCall:
+        """The call with these arguments, checked and prepared; calling the result only launches."""
+        call = self._parameters.split(args, named)
+        return self._choose(call).bind(*call.args, out=out, **call.named)
+
+    def specialize(self, **values: Any) -> Kernel:
+        """The kernel with these knobs; a size that gets a number becomes a constant."""
+        return Kernel(self._function, self._options, {**self._values, **values})
+
+    def on(self, place: str) -> Loaded | Interpreted:
+        """The kernel on one place: "emulator" (a GPU file, on the CPU), "interpreter" (NumPy, from the IR), or
+        a target: "cpu", "cuda", "hip". Raises TG0502 for another name."""
+        if place == "interpreter":
+            return Interpreted(self.ir)
+        if place == "emulator":
+            name = self._options.target or config.target or "cuda"
+            return self.specialised("cuda" if name == "cpu" else name).emulated
+        return self.specialised(place).loaded
+
+    # ---- Looking ---------------------------------------------------------------------------------
+    @property
+    def source(self) -> str:
+        """The text that a call would run: of the file given as source=, else emitted. Needs no GPU."""
+        return self._file.loaded().source if self._file else self.specialised().source
+
+    def emit(self, target: str | None = None, arch: str | None = None, **values: Any) -> str:
+        """The emitted text for a target, with `values` for knobs and sizes. Needs no GPU."""
+        return self.specialised(target, arch, values).source
+
+    def show(self) -> None:
+        """Prints the source."""
+        print(self.source, end="")
+
+    def save(self, path: str | os.PathLike, *, target: str | None = None, arch: str | None = None,
+             overwrite: bool = False) -> Path:
+        """Writes the emitted text to a file, in one step; the suffix of `path` decides the target where nobody
+        else does. Raises TG0504 where a file of another content is there, unless `overwrite` is true."""
+        path = Path(path)
+        if target is None and self._options.target is None:
+            target = next((name for name in targets.modules() if targets.find(name).suffix == path.suffix), None)
+        return files.write(path, self.emit(target, arch), overwrite)
+
+    def explain(self, target: str | None = None, arch: str | None = None) -> str:
+        """Every decision of the passes with its reason, by Python line."""
+        made = self.specialised(target, arch)
+        return explain.text(made.planned, f"{made.kernel.name} for {made.target.name} {made.target.arch}")
+
+    @property
+    def ir(self) -> ir.Kernel:
+        """The Tile IR, before planning."""
+        return self.specialised().kernel
+
+    @property
+    def resources(self) -> Resources | None:
+        """Registers, spills, stack and shared bytes, where the compiler reports them. Compiles the kernel."""
+        return (self._file.loaded() if self._file else self.specialised().loaded).resources
+
+    def _repr_html_(self) -> str:
+        return source_as_html(self.source)
+
+    def __repr__(self) -> str:
+        code = self.__wrapped__.__code__
+        return f"<kernel {self.__name__} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}>"
+
+    # ---- Specialising ----------------------------------------------------------------------------
+    def specialised(self, target: str | None = None, arch: str | None = None,
+                    values: Mapping[str, Any] | None = None) -> Specialised:
+        """The kernel for one target and these values, with every step on its way: IR, plans, text, callable."""
+        own = self._options.arch if target in (None, self._options.target) else None
+        return self._specialise(placement.choose(target or self._options.target, arch or own), values)
+
+    def _specialise(self, target: Target, values: Mapping[str, Any] | None = None) -> Specialised:
+        values = {**self._values, **(values or {})}
+        key = (target.name, target.arch, *((name, _key(value)) for name, value in sorted(values.items())))
+        if key not in self._specialised:
+            self._specialised[key] = Specialised(self._function, target, values, self._options.outputs)
+        return self._specialised[key]
+
+    def _choose(self, call: Call) -> Loaded:
+        """The callable for a call; remembered for the next call of its kinds, where these say enough."""
+        if self._file:
+            if call.values:
+                raise TilegenError("TG0503", f"{self.__name__} runs {self._options.file}: its knobs are in that file")
+            return self._file.loaded()
+        if self._options.target:
+            loaded = self.specialised(values=call.values).loaded
+        else:
+            arguments = [*call.args, *call.named.values()]
+            loaded = self._specialise(placement.for_arguments(arguments, self._options.arch), call.values).loaded
+        if not call.values and not call.named and all(map(_is_told_by_kind, call.args)):
+            self._ready[_kinds(call.args)] = loaded
+        return loaded
+
+    @functools.cached_property
+    def _parameters(self) -> Parameters:
+        return Parameters(self._function, self._options.is_factory, lambda: self.ir)
+
+
+def _kinds(args: tuple) -> tuple:
+    """What the choice of a target depends on: the types of the arguments, for torch whether they are on a GPU,
+    and the settings."""
+    return config.changes, *[getattr(value, "is_cuda", type(value)) for value in args]
+
+
+def _is_told_by_kind(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] in ("numpy", "cupy", "torch", "builtins")
+
+
+def _key(value: Any) -> Any:
+    """A value of a knob as part of a key; True and 1 differ, and so do 1 and 1.0."""
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return type(value), value

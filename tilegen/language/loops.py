@@ -1,0 +1,196 @@
+"""The launch and the loops: T.Kernel, T.serial, T.unroll, T.vectorized, T.Parallel, T.Pipelined, T.Persistent, T.grid.
+
+A loop operation gives a description, which the `for` statement around it turns into IR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilegen import arith, ir
+from tilegen.errors import TilegenError
+from tilegen.language.builder import current, operation
+from tilegen.language.values import as_index, as_number, as_shape
+
+
+@dataclass(frozen=True)
+class Launch:
+    """`with T.Kernel(...)`."""
+
+    grid: tuple[ir.Expr, ...]
+    threads: tuple[ir.Expr, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop with bounds. kind as in ir.For."""
+
+    kind: str
+    start: ir.Expr
+    stop: ir.Expr
+    step: ir.Expr
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Several loops over 0 .. extent - 1: parallel, or serial for T.grid."""
+
+    kind: str
+    extents: tuple[ir.Expr, ...]
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class PersistentLoop:
+    """T.Persistent: `count` workers walk over a domain of tiles."""
+
+    domain: tuple[ir.Expr, ...]
+    count: ir.Expr
+    index: ir.Expr
+    group_size: int
+
+
+@operation("function")
+def Kernel(*blocks, threads=128) -> Launch:
+    """Launches a grid of 1 to 3 extents: `with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=128) as (bx, by):`.
+
+    threads is their number per block, or a tuple (x, y, z). Raises TG0005 for
+    more than three extents, TG0110 for an extent that is not positive.
+    """
+    builder = current()
+    if not 1 <= len(blocks) <= 3:
+        raise TilegenError("TG0005", f"T.Kernel takes 1 to 3 grid extents, not {len(blocks)}", builder.loc,
+                           "fold the others into one: b // heads, b % heads")
+    shape = as_shape(threads, "threads", builder.argument("threads"))
+    if len(shape) > 3:
+        raise TilegenError("TG0005", f"threads has 1 to 3 extents, not {len(shape)}", builder.argument("threads"))
+    for extent in shape:
+        as_number(extent, "the number of threads", builder.argument("threads"))
+    extents = as_shape(blocks, "T.Kernel", builder.loc)
+    if any(isinstance(node, ir.Load) for node in ir.walk(extents)):
+        raise TilegenError("TG0109", "the grid depends on the data of a tensor", builder.loc,
+                           "the grid follows from sizes and knobs: launch more blocks, and let the rest do nothing")
+    return Launch(extents, shape)
+
+
+def _bounds(start, stop, step=1) -> tuple[ir.Expr, ir.Expr, ir.Expr]:
+    builder = current()
+    if stop is None:
+        start, stop = 0, start
+    if builder.number(step) == 0:
+        raise TilegenError("TG0005", "the step of a loop is zero", builder.argument("step"))
+    return (as_index(start, builder.argument("start")), as_index(stop, builder.argument("stop")),
+            as_index(step, builder.argument("step")))
+
+
+@operation()
+def serial(start, stop=None, step=1) -> Loop:
+    """A loop that runs in order, as `range` does: `for i in T.serial(n)`."""
+    return Loop("serial", *_bounds(start, stop, step))
+
+
+@operation()
+def unroll(start, stop=None, step=1, explicit=False, unroll_factor=None) -> Loop:
+    """A loop whose body is repeated by the compiler, `unroll_factor` times where that is given."""
+    factor = None if unroll_factor is None else as_number(unroll_factor, "unroll_factor")
+    options = () if factor is None else (("unroll_factor", factor),)
+    return Loop("unrolled", *_bounds(start, stop, step), options)
+
+
+@operation()
+def vectorized(start, stop=None) -> Loop:
+    """A loop over neighbouring elements that become one vector access: `for v in T.vectorized(4)`."""
+    return Loop("vectorized", *_bounds(start, stop))
+
+
+@operation()
+def Pipelined(start, stop=None, num_stages=0, order=None, stage=None, sync=None, group=None) -> Loop:
+    """A serial loop whose copies into shared memory run `num_stages` ahead of their use.
+
+    order, stage, sync and group are accepted for kernels that give them; the schedule is planned anew.
+    """
+    builder = current()
+    stages = as_index(num_stages, builder.argument("num_stages"))
+    if as_number(stages, "num_stages", builder.argument("num_stages")) < 0:
+        raise TilegenError("TG0110", "num_stages is negative", builder.argument("num_stages"))
+    return Loop("pipelined", *_bounds(start, stop), (("num_stages", stages),))
+
+
+@operation()
+def Parallel(*extents, coalesced_width=None, loop_layout=None, prefer_async=None) -> Nest:
+    """A nest of independent iterations, divided among the threads and vectorised:
+    `for i, j in T.Parallel(BM, BN)`. The extents are fixed; accesses outside of a tensor are guarded.
+
+    Raises TG0109 for an extent that is known at launch only, TG0110 for one that is not positive.
+    """
+    builder = current()
+    if not extents:
+        raise TilegenError("TG0005", "T.Parallel needs an extent", builder.loc)
+    shape = as_shape(extents, "T.Parallel", builder.loc)
+    for extent in shape:
+        as_number(extent, "an extent of T.Parallel", builder.loc)
+    width = None if coalesced_width is None else as_number(coalesced_width, "coalesced_width")
+    return Nest("parallel", shape, () if width is None else (("coalesced_width", width),))
+
+
+@operation()
+def grid(*extents) -> Nest:
+    """Nested serial loops: `for i, j in T.grid(m, n)`."""
+    builder = current()
+    if not extents:
+        raise TilegenError("TG0005", "T.grid needs an extent", builder.loc)
+    return Nest("serial", tuple(as_index(extent, builder.loc) for extent in extents))
+
+
+@operation()
+def Persistent(domain, wave_size, index, group_size=8) -> PersistentLoop:
+    """The tiles of `domain` dealt out to `wave_size` blocks: block `index` takes every wave_size-th.
+
+    `for bx, by in T.Persistent([m_tiles, n_tiles], workers, block)`; groups of `group_size` rows of tiles
+    are walked together, so that they share what the cache holds.
+    """
+    builder = current()
+    extents = domain if isinstance(domain, tuple) else (domain,)
+    shape = tuple(as_index(extent, builder.argument("domain")) for extent in extents)
+    return PersistentLoop(shape, as_index(wave_size, builder.argument("wave_size")),
+                          as_index(index, builder.argument("index")), int(as_number(group_size, "group_size")))
+
+
+def coordinates(loop: PersistentLoop, tile: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The position in the domain of the tile number `tile`."""
+    if len(loop.domain) == 1:
+        return (tile,)
+    *outer, rows, columns = loop.domain
+    plane = arith.multiply(rows, columns)
+    parts: list[ir.Expr] = []
+    for k in range(len(outer)):
+        below = arith.product((*outer[k + 1:], plane))
+        parts.append(arith.divide(tile, below))
+        tile = arith.modulo(tile, below)
+    in_group = arith.multiply(ir.Const(loop.group_size), columns)
+    first = arith.multiply(arith.divide(tile, in_group), loop.group_size)
+    height = arith.binary("min", arith.subtract(rows, first), ir.Const(loop.group_size))
+    within = arith.modulo(tile, in_group)
+    return (*parts, arith.add(first, arith.modulo(within, height)), arith.divide(within, height))
+
+
+@operation()
+def get_thread_binding(dim=0) -> ir.Var:
+    """The index of this thread in its block, along x (dim 0), y or z."""
+    number = as_number(dim, "dim")
+    if number not in (0, 1, 2):
+        raise TilegenError("TG0005", f"T.get_thread_binding: dim is 0, 1 or 2, not {number}", current().argument("dim"))
+    return ir.Var(f"thread_{'xyz'[int(number)]}", kind="thread")
+
+
+@operation()
+def get_block_binding(dim=0) -> ir.Var:
+    """The index of this block in the grid, along x (dim 0), y or z."""
+    builder = current()
+    number = as_number(dim, "dim")
+    if number not in range(len(builder.block_vars)):
+        raise TilegenError("TG0005", f"T.get_block_binding: the grid has {len(builder.block_vars)} dimensions, "
+                           f"so that there is no dim {number}", builder.argument("dim"))
+    return builder.block_vars[int(number)]

@@ -1,0 +1,162 @@
+"""Operations on whole tiles: T.copy, T.fill, T.clear, T.gemm, T.reduce and its short forms."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from tilegen import ir
+from tilegen.errors import TilegenError
+from tilegen.language.arithmetic import convert
+from tilegen.language.builder import current, operation
+from tilegen.language.regions import fit_extents
+from tilegen.language.text import describe
+from tilegen.language.values import as_expr, as_flag, as_number, as_region, is_number
+
+REDUCTIONS = ("sum", "max", "min", "absmax", "abssum")
+
+
+class GemmWarpPolicy(enum.Enum):
+    """How T.gemm divides C among the warps: as squares, by rows only, or by columns only."""
+
+    Square = "square"
+    FullRow = "full_row"
+    FullCol = "full_col"
+
+
+def region_pair(operation_name: str, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[ir.Region, ir.Region]:
+    """Two tiles of one shape, each given as (parameter name, value): an element on one side is an
+    origin, which takes the extents of the other side."""
+    builder = current()
+    sides = [(value, f"{operation_name}: {name}", builder.argument(name)) for name, value in (first, second)]
+    origins = [isinstance(value, ir.Load) for value, _, _ in sides]
+    full = [isinstance(v, ir.Load) and len(v.indices) == len(v.buffer.shape) for v, _, _ in sides]
+    if all(full):
+        raise TilegenError("TG0101", f"{operation_name}: both sides are single elements, so that there is no extent",
+                           builder.loc, "give one side as a tile or as a slice, or assign the element with =")
+    if all(origins) or not any(origins):
+        return tuple(as_region(*side) for side in sides)
+    origin = 0 if origins[0] and (full[0] or not origins[1]) else 1
+    other = as_region(*sides[1 - origin])
+    placed = _placed(sides[origin], other, builder.numbers)
+    return (placed, other) if origin == 0 else (other, placed)
+
+
+def _placed(side, other: ir.Region, numbers) -> ir.Region:
+    load, what, loc = side
+    buffer, rank = load.buffer, len(load.buffer.shape)
+    extents = fit_extents(other.extents, rank, numbers, loc, what)
+    offsets = load.indices + (ir.Const(0),) * (rank - len(load.indices))
+    return ir.Region(buffer, offsets, extents, loc=loc)
+
+
+@operation(takes_tiles=True)
+def copy(src, dst, *, coalesced_width=None, disable_tma=False, eviction_policy=None, prefer_instruction=None) -> None:
+    """dst = src, elementwise, converted to dst's dtype; any pair of global, shared and fragment.
+
+    Each side is a tile, a slice (`A[i:i + 16, :]`), or an element (`A[by * BM, ko * BK]`): an origin that
+    takes the extents of the other side. What lies outside of a global tensor reads as zero and is not
+    written. Extents of 1 may be dropped on either side. Raises TG0101 where the extents differ.
+    The keywords are hints of TileLang kernels: the planner decides anew.
+    """
+    builder = current()
+    source, target = region_pair("T.copy", ("src", src), ("dst", dst))
+    options = {"coalesced_width": coalesced_width, "prefer_instruction": prefer_instruction}
+    given = tuple((name, value) for name, value in options.items() if value is not None)
+    builder.emit(ir.Copy(source, target, given, loc=builder.loc))
+
+
+@operation(takes_tiles=True)
+def fill(buffer, value) -> None:
+    """Every element of a tile or slice = `value`, converted to its dtype."""
+    builder = current()
+    region = as_region(buffer, "T.fill: buffer", builder.argument("buffer"))
+    dtype = region.buffer.dtype
+    filled = convert(value, dtype) if is_number(value) else as_expr(value, dtype, builder.argument("value"))
+    builder.emit(ir.Fill(region, filled, loc=builder.loc))
+
+
+@operation(takes_tiles=True)
+def clear(buffer) -> None:
+    """Every element of a tile or slice = 0."""
+    builder = current()
+    region = as_region(buffer, "T.clear: buffer", builder.argument("buffer"))
+    builder.emit(ir.Fill(region, convert(0, region.buffer.dtype), loc=builder.loc))
+
+
+@operation(takes_tiles=True)
+def gemm(A, B, C, transpose_A=False, transpose_B=False, policy=GemmWarpPolicy.Square, clear_accum=False, k_pack=1) -> None:
+    """C += A @ B, accumulated in C's dtype; with clear_accum C = A @ B.
+
+    A is (M, K), or (K, M) with transpose_A; B is (K, N), or (N, K) with transpose_B; C is a fragment (M, N).
+    A and B are shared tiles or fragments of one dtype. Raises TG0104 where the sizes do not fit, TG0102
+    for dtypes that differ, TG0103 for a wrong scope. k_pack is a hint for AMD targets.
+    """
+    builder = current()
+    regions = [as_region(value, f"T.gemm: {name}", builder.argument(name))
+               for name, value in (("A", A), ("B", B), ("C", C))]
+    if not isinstance(policy, GemmWarpPolicy):
+        raise TilegenError("TG0005", f"T.gemm: policy cannot be {describe(policy)}", builder.argument("policy"),
+                           "write T.GemmWarpPolicy.Square, FullRow or FullCol")
+    as_number(k_pack, "k_pack", builder.argument("k_pack"))
+    builder.emit(ir.Gemm(*regions, as_flag(transpose_A, "transpose_A", builder.argument("transpose_A")),
+                         as_flag(transpose_B, "transpose_B", builder.argument("transpose_B")),
+                         as_flag(clear_accum, "clear_accum", builder.argument("clear_accum")),
+                         policy.value, loc=builder.loc))
+
+
+def _reduce(op: str, buffer, out, dim, clear_first) -> None:
+    builder = current()
+    name = f"T.reduce_{op}"
+    source = as_region(buffer, f"{name}: buffer", builder.argument("buffer"))
+    target = as_region(out, f"{name}: out", builder.argument("out"))
+    rank = len(source.extents)
+    axis = as_number(dim, "dim", builder.argument("dim"))
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise TilegenError("TG0106", f"{name}: there is no dimension {axis} in {describe(source.buffer)}",
+                           builder.argument("dim"))
+    builder.emit(ir.Reduce(op, source, target, axis % rank,
+                           as_flag(clear_first, "clear", builder.argument("clear")), loc=builder.loc))
+
+
+@operation(takes_tiles=True)
+def reduce(buffer, out, reduce_type, dim=-1, clear=True) -> None:
+    """T.reduce_sum and so on, with the operation as text: "sum", "max", "min", "absmax", "abssum"."""
+    builder = current()
+    if reduce_type not in REDUCTIONS:
+        raise TilegenError("TG0005", f"T.reduce: the operation is one of {', '.join(REDUCTIONS)}, "
+                           f"not {describe(reduce_type)}", builder.argument("reduce_type"))
+    _reduce(reduce_type, buffer, out, dim, clear)
+
+
+@operation(takes_tiles=True)
+def reduce_sum(buffer, out, dim=-1, clear=True) -> None:
+    """out = the sum of `buffer` over `dim`; with clear=False out += it.
+
+    out has the shape of `buffer` without that dimension, or with 1 in its place. Raises TG0101 otherwise.
+    """
+    _reduce("sum", buffer, out, dim, clear)
+
+
+@operation(takes_tiles=True)
+def reduce_max(buffer, out, dim=-1, clear=True) -> None:
+    """out = the maximum of `buffer` over `dim`; with clear=False out = max(out, it). Shapes as T.reduce_sum."""
+    _reduce("max", buffer, out, dim, clear)
+
+
+@operation(takes_tiles=True)
+def reduce_min(buffer, out, dim=-1, clear=True) -> None:
+    """out = the minimum of `buffer` over `dim`; with clear=False out = min(out, it). Shapes as T.reduce_sum."""
+    _reduce("min", buffer, out, dim, clear)
+
+
+@operation(takes_tiles=True)
+def reduce_absmax(buffer, out, dim=-1, clear=True) -> None:
+    """out = the maximum of |buffer| over `dim`; with clear=False out = max(out, it). Shapes as T.reduce_sum."""
+    _reduce("absmax", buffer, out, dim, clear)
+
+
+@operation(takes_tiles=True)
+def reduce_abssum(buffer, out, dim=-1, clear=True) -> None:
+    """out = the sum of |buffer| over `dim`; with clear=False out += it. Shapes as T.reduce_sum."""
+    _reduce("abssum", buffer, out, dim, clear)

@@ -1,0 +1,117 @@
+"""How the elements of a tile are spread over threads and registers, as exact integer tables.
+
+A fragment's layout is a product of one `Axis` per dimension. Along an axis of `extent` elements,
+`threads` threads own runs of `vector` consecutive elements in turn:
+
+    element = (slot // vector * threads + t) * vector + slot % vector
+
+where `slot` counts a thread's own registers and `t` is the thread's number along the axis. Threads
+that share their number along every axis hold copies (replicas) of the same elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One dimension of a fragment. `digit` names the thread number that it uses: 'm' (slow), 'n'
+    (fast), 'all' (the whole block) or '' (every thread holds the whole dimension)."""
+
+    name: str                    # of the emitted layout function: C_row
+    slots_name: str              # of the emitted constant: C_ROWS
+    extent: int
+    digit: str
+    threads: int
+    vector: int = 1
+    vector_name: str = ""        # of the emitted constant: C_VEC
+    count_name: str = ""         # of the constant that is `threads`: THREADS_M
+    fast_name: str = ""          # of the constant that counts the threads of a row: THREADS_N
+
+    @property
+    def slots(self) -> int:
+        """Registers that a thread needs along this axis."""
+        return -(-self.extent // (self.threads * self.vector)) * self.vector
+
+    @property
+    def padded(self) -> bool:
+        """Whether some slots lie beyond the extent (and have to be guarded)."""
+        return self.slots * self.threads != self.extent
+
+    def element(self, thread: int, slot: int) -> int:
+        """The element that `thread` (its number along this axis) holds in `slot`."""
+        return (slot // self.vector * self.threads + thread) * self.vector + slot % self.vector
+
+    def owner(self, element: int) -> tuple[int, int]:
+        """(thread, slot) of an element: the inverse of `element`."""
+        run, within = divmod(element, self.vector)
+        return run % self.threads, run // self.threads * self.vector + within
+
+
+@dataclass(frozen=True)
+class FragmentLayout:
+    """The axes of a fragment, one per dimension."""
+
+    axes: tuple[Axis, ...]
+    threads_m: int
+    threads_n: int
+
+    def digit(self, axis: Axis, thread: int) -> int:
+        """The number of `thread` along `axis`."""
+        return {"m": thread // self.threads_n, "n": thread % self.threads_n, "all": thread, "": 0}[axis.digit]
+
+    def table(self) -> dict[tuple[int, tuple[int, ...]], tuple[int, ...]]:
+        """{(thread, slots): element} for every thread and register that holds an element."""
+        result: dict = {}
+        for thread in range(self.threads_m * self.threads_n):
+            for slots in _grid([axis.slots for axis in self.axes]):
+                element = tuple(a.element(self.digit(a, thread), s) for a, s in zip(self.axes, slots))
+                if all(e < a.extent for e, a in zip(element, self.axes)):
+                    result[thread, slots] = element
+        return result
+
+    @property
+    def registers(self) -> int:
+        """Elements that one thread holds."""
+        return math.prod(axis.slots for axis in self.axes)
+
+    def map(self, rows: int = 8, columns: int = 16) -> list[str]:
+        """The upper left corner as text: which thread holds each element."""
+        owners: dict[tuple[int, ...], int] = {}
+        for (thread, _), element in self.table().items():
+            owners.setdefault(element, thread)
+        shape = [axis.extent for axis in self.axes]
+        if len(shape) == 1:
+            return [" ".join(f"{owners[i,]:3d}" for i in range(min(shape[0], columns)))]
+        lead = (0,) * (len(shape) - 2)
+        return [" ".join(f"{owners[lead + (i, j)]:3d}" for j in range(min(shape[-1], columns)))
+                for i in range(min(shape[-2], rows))]
+
+
+def _grid(extents: Sequence[int]):
+    if not extents:
+        yield ()
+        return
+    for first in range(extents[0]):
+        for rest in _grid(extents[1:]):
+            yield (first, *rest)
+
+
+def bank_conflicts(addresses: Sequence[int], bytes_each: int, banks: int = 32) -> int:
+    """Passes that shared memory needs for one access of a warp: 1 means no conflict.
+
+    `addresses` are byte addresses, one per lane; lanes that touch the same 4-byte word share it.
+    An access of 8 or 16 bytes a lane is served in 2 or 4 phases of consecutive lanes; the result is
+    the worst phase (rule from NVIDIA's CUDA C++ Programming Guide, shared memory)."""
+    lanes = max(1, len(addresses) * 4 // max(4, bytes_each))
+    worst = 1
+    for start in range(0, len(addresses), lanes):
+        words: dict[int, set[int]] = {}
+        for address in addresses[start:start + lanes]:
+            for word in range(address // 4, (address + max(bytes_each, 4) - 1) // 4 + 1):
+                words.setdefault(word % banks, set()).add(word)
+        worst = max(worst, max((len(w) for w in words.values()), default=1))
+    return worst

@@ -1,0 +1,39 @@
+"""The passes, in order: each a pure function (Kernel, Target) -> Kernel, one a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilegen import ir
+from tilegen.passes.check_complete import check_complete
+from tilegen.passes.cpu_layouts import cpu_layouts
+from tilegen.passes.cpu_statements import cpu_statements
+from tilegen.passes.infer_layouts import infer_layouts
+from tilegen.passes.insert_barriers import insert_barriers
+from tilegen.passes.pad_shared import pad_shared
+from tilegen.passes.place_shared import place_shared
+from tilegen.passes.plan_copies import plan_copies
+from tilegen.passes.plan_gemm import plan_gemm
+from tilegen.passes.plan_parallel import plan_parallel
+from tilegen.passes.plan_reduce import plan_reduce
+from tilegen.passes.plan_storage import plan_storage
+from tilegen.passes.simplify import simplify
+from tilegen.passes.stage_operands import stage_operands
+from tilegen.targets.base import Target
+
+Pass = Callable[[ir.Kernel, Target], ir.Kernel]
+
+PIPELINES: dict[str, tuple[Pass, ...]] = {
+    "gpu": (simplify, stage_operands, infer_layouts, pad_shared, plan_copies, plan_parallel, plan_gemm, plan_reduce,
+            plan_storage, insert_barriers, place_shared, check_complete),
+    "cpu": (simplify, cpu_layouts, cpu_statements),
+}
+
+
+def run(kernel: ir.Kernel, target: Target, stop_after: str | None = None) -> ir.Kernel:
+    """The kernel after the passes of the target's family, or after the one named `stop_after`."""
+    for step in PIPELINES[target.family]:
+        kernel = step(kernel, target)
+        if step.__name__ == stop_after:
+            break
+    return kernel

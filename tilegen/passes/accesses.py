@@ -1,0 +1,88 @@
+"""Accesses to global tensors: what has to be guarded, and what is certainly inside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import arith, ir
+from tilegen.passes.ranges import Ranges
+
+
+def conditions(buffer: ir.Buffer, indices: tuple[ir.Expr, ...], known: Ranges, last: bool = True) -> list[ir.Expr]:
+    """What must hold for an element to exist, without what certainly holds. Without `last`, the
+    upper end of the last dimension is left to the caller."""
+    result: list[ir.Expr] = []
+    for d, (index, extent) in enumerate(zip(indices, buffer.shape)):
+        if not known.natural(index):
+            result.append(arith.binary(">=", index, ir.Const(0)))
+        if (last or d < len(indices) - 1) and not known.below(index, extent):
+            result.append(arith.less(index, extent))
+    return result
+
+
+def conjunction(terms: list[ir.Expr]) -> ir.Expr | None:
+    condition: ir.Expr | None = None
+    for term in terms:
+        condition = arith.both(condition, term)
+    return condition
+
+
+def zero(dtype) -> ir.Const:
+    """The value of an element that does not exist."""
+    compute = dtype.compute
+    return ir.Const(0.0 if compute.is_float else (False if compute.kind == "bool" else 0), compute)
+
+
+def guard_statements(statements: tuple[ir.Stmt, ...], known: Ranges, held: tuple[ir.Expr, ...] = ()) -> tuple[ir.Stmt, ...]:
+    """`statements` with every access to a global tensor made safe: a read outside gives zero, a write
+    outside does not happen. `held` are conditions that hold already."""
+    return tuple(_guard(s, known, held) for s in statements)
+
+
+def _guard(s: ir.Stmt, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
+    match s:
+        case ir.Store() | ir.Atomic():
+            own = [] if s.buffer.scope != "global" else [
+                c for c in conditions(s.buffer, s.indices, known) if c not in held]
+            inner = held + tuple(own)
+            safe = replace(s, value=guard_loads(s.value, known, inner),
+                           indices=tuple(guard_loads(i, known, inner) for i in s.indices))
+            return ir.If(conjunction(own), (safe,), loc=s.loc) if own else safe
+        case ir.Let():
+            return replace(s, value=guard_loads(s.value, known, held))
+        case ir.If():
+            return replace(s, condition=guard_loads(s.condition, known, held),
+                           then=guard_statements(s.then, known, held),
+                           otherwise=guard_statements(s.otherwise, known, held))
+        case ir.While():
+            return replace(s, condition=guard_loads(s.condition, known, held), body=guard_statements(s.body, known, held))
+        case ir.For():
+            return replace(s, start=guard_loads(s.start, known, held), stop=guard_loads(s.stop, known, held),
+                           body=guard_statements(s.body, known, held))
+        case ir.Assert():
+            return replace(s, condition=guard_loads(s.condition, known, held))
+        case ir.Print():
+            return replace(s, values=tuple(v if isinstance(v, ir.Region) else guard_loads(v, known, held)
+                                           for v in s.values))
+        case ir.Alloc() if s.init is not None:
+            return replace(s, init=guard_loads(s.init, known, held))
+    return s
+
+
+def guard_loads(expr: ir.Expr, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Expr:
+    """`expr` with each global read that may miss turned into `inside ? A[i] : 0`."""
+    def rule(node):
+        if isinstance(node, ir.Load) and node.buffer.scope == "global":
+            own = [c for c in conditions(node.buffer, node.indices, known) if c not in held]
+            if own:
+                return ir.Select(conjunction(own), node, zero(node.dtype), node.dtype.compute, loc=node.loc)
+        return None
+    return ir.rewrite(expr, rule)
+
+
+def common_guard(statements: tuple[ir.Stmt, ...]) -> tuple[ir.Expr | None, tuple[ir.Stmt, ...]]:
+    """(condition, bare statements) where every statement is an If without else under one condition."""
+    heads = {s.condition for s in statements if isinstance(s, ir.If) and not s.otherwise}
+    if len(heads) == 1 and all(isinstance(s, ir.If) and not s.otherwise for s in statements):
+        return heads.pop(), tuple(inner for s in statements for inner in s.then)
+    return None, statements

@@ -1,0 +1,209 @@
+"""Copies and fills: packing into panels by a function of the file, everything else as loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import arith, ir
+from tilegen.dtypes import DType
+from tilegen.passes.cpu_loops import Nest, plan_nest
+from tilegen.passes.cpu_planner import CpuPlanner, Scope
+from tilegen.passes.cpu_tiles import MR, TileLayout
+from tilegen.plan import NestPlan, OpPlan
+
+_WORDS = ("slice", "depth", "row", "col")
+
+
+def dimensions(region: ir.Region) -> list[int]:
+    """The dimensions of a region that are longer than 1."""
+    return [d for d, extent in enumerate(region.extents) if extent != ir.Const(1)]
+
+
+def plan_fill(planner: CpuPlanner, scope: Scope, fill: ir.Fill) -> ir.Stmt:
+    """T.fill and T.clear."""
+    buffer = fill.dst.buffer
+    scope.forget({buffer.name})
+    if buffer.name in planner.layouts and _covers(planner, fill.dst) and not _reads(fill.value):
+        return replace(fill, plan=fill_storage(planner, buffer, fill.value))
+    vars, extents, index = _walk(planner, fill.dst, arith.names(fill.value))
+    body = (ir.Store(buffer, index(fill.dst), fill.value, loc=fill.loc),)
+    return replace(fill, plan=plan_nest(planner, scope, vars, extents, body))
+
+
+def fill_storage(planner: CpuPlanner, buffer: ir.Buffer, value: ir.Expr) -> OpPlan:
+    """std::fill over all that a tile holds, padding as well."""
+    storage = planner.layouts[buffer.name].storage
+    first = ir.Load(storage, (ir.Const(0),) * len(storage.shape))
+    value = retyped(planner.rounded(planner.scalar(value), buffer), storage.dtype)
+    return OpPlan("fill", {"first": first, "tile": ir.Load(storage, ()), "value": value},
+                  "the whole tile, in the order of memory")
+
+
+def retyped(value: ir.Expr, dtype: DType) -> ir.Expr:
+    """A scalar in exactly this type, as templates of the standard library want it."""
+    if isinstance(value, ir.Const):
+        return ir.Const(float(value.value), dtype) if dtype.is_float and dtype.bits >= 32 else ir.Cast(value, dtype)
+    return value if value.dtype == dtype else ir.Cast(value, dtype)
+
+
+def _reads(value: ir.Expr) -> bool:
+    return any(isinstance(n, ir.Load) for n in ir.walk(value))
+
+
+def _covers(planner: CpuPlanner, region: ir.Region) -> bool:
+    return all(o == ir.Const(0) for o in region.offsets) and all(
+        planner.value(e) is not None and planner.value(e) == planner.value(n)
+        for e, n in zip(region.extents, region.buffer.shape))
+
+
+# ---- Copies --------------------------------------------------------------------------------------
+def plan_copy(planner: CpuPlanner, scope: Scope, copy: ir.Copy) -> ir.Stmt:
+    """T.copy: a packing function where a tensor fills panels, else a nest of loops."""
+    scope.forget({copy.dst.buffer.name})
+    if _packs(planner, copy):
+        return replace(copy, plan=_packing(planner, scope, copy))
+    return replace(copy, plan=copy_nest(planner, scope, copy.src, copy.dst, copy.loc))
+
+
+def copy_nest(planner: CpuPlanner, scope: Scope, src: ir.Region, dst: ir.Region, loc) -> NestPlan:
+    """The copy as loops over the elements of `dst`."""
+    taken = {name for r in (src, dst) for o in r.offsets for name in arith.names(o)}
+    vars, extents, index = _walk(planner, dst, taken)
+    value = ir.Load(src.buffer, index(src), loc=loc)
+    if src.buffer.dtype != dst.buffer.dtype:
+        value = ir.Cast(value, dst.buffer.dtype)
+    return plan_nest(planner, scope, vars, extents, (ir.Store(dst.buffer, index(dst), value, loc=loc),))
+
+
+def _walk(planner: CpuPlanner, region: ir.Region, taken: set[str]):
+    """Loop variables and extents over a region, and the function that gives the indices of a region of
+    that shape."""
+    dims = dimensions(region) or [len(region.extents) - 1]
+    words = ("col",) if len(dims) == 1 else _WORDS[-len(dims):] if len(dims) <= len(_WORDS) else None
+    if words is None:
+        words = tuple(f"i{d}" for d in range(len(dims)))
+    vars = tuple(ir.Var(planner.fresh(w, f"tile_{w}"), kind="loop") for w in words)
+    extents = tuple(region.extents[d] for d in dims)
+
+    def index(other: ir.Region) -> tuple[ir.Expr, ...]:
+        result = list(other.offsets)
+        for var, d in zip(vars, dimensions(other) or [len(other.extents) - 1]):
+            result[d] = arith.add(other.offsets[d], var)
+        return tuple(result)
+    return vars, extents, index
+
+
+# ---- Packing -------------------------------------------------------------------------------------
+def _packs(planner: CpuPlanner, copy: ir.Copy) -> bool:
+    """Whether the copy brings a block of a tensor, with its last dimension, into whole panels."""
+    layout = planner.layouts.get(copy.dst.buffer.name)
+    dims = dimensions(copy.src)
+    return (layout is not None and layout.kind == "panels" and len(copy.dst.buffer.shape) == 2
+            and copy.src.buffer.scope == "global" and _covers(planner, copy.dst)
+            and dims[-1:] == [len(copy.src.buffer.shape) - 1] and len(dims) == 2
+            and not _uncertain(planner, copy.src, dims))
+
+
+def _uncertain(planner: CpuPlanner, src: ir.Region, dims: list[int]) -> bool:
+    """Whether the block may begin outside of the tensor: at a negative index, or, in a dimension that
+    it does not run along, past the end."""
+    for d, (offset, extent) in enumerate(zip(src.offsets, src.buffer.shape)):
+        if not planner.known.natural(offset):
+            return True
+        if d not in dims and not planner.known.below(offset, extent):
+            return True
+    return False
+
+
+def _packing(planner: CpuPlanner, scope: Scope, copy: ir.Copy) -> OpPlan:
+    src, buffer = copy.src, copy.dst.buffer
+    layout = planner.layouts[buffer.name]
+    row_dim, col_dim = dimensions(src)
+    stem = buffer.name.removesuffix("_shared").removesuffix("_smem").removesuffix("_local")
+    inside = tuple(_existing(planner, scope, src, d, e, (word, f"{stem}_{word}", f"{buffer.name}_{word}"))
+                   for d, e, word in zip((row_dim, col_dim), buffer.shape, _roles(layout)))
+    whole = all(i == e for i, e in zip(inside, buffer.shape))
+    clears = not whole and not _only_gemms(planner.kernel.body, copy)
+    if not clears:
+        scope.inside[buffer.name] = inside
+    by_rows = layout.split == -2
+    pitch = arith.product(src.buffer.shape[row_dim + 1:])
+    storage = ir.Load(layout.storage, ())
+    values = {"helper": "pack_rows" if by_rows else "pack_columns", "panels": storage,
+              "corner": ir.Load(src.buffer, src.offsets), "pitch": pitch, "rows": inside[0], "columns": inside[1],
+              "clear": Nest(plan=fill_storage(planner, buffer, ir.Const(0.0, layout.storage.dtype))) if clears else None}
+    order = "rows become columns of" if by_rows else "rows stay rows in"
+    return OpPlan("pack", values, f"{order} panels of {layout.width.name}"
+                  + ("" if src.buffer.dtype == layout.storage.dtype else f", converted to {layout.storage.dtype}"))
+
+
+def _roles(layout: TileLayout) -> tuple[str, str]:
+    """What the two dimensions of a gemm operand are called."""
+    cut = "rows" if layout.width == MR else "columns"
+    return (cut, "depth") if layout.split == -2 else ("depth", cut)
+
+
+def _existing(planner: CpuPlanner, scope: Scope, src: ir.Region, d: int, extent: ir.Expr, words) -> ir.Expr:
+    """How many of the `extent` rows (columns) of a block exist, by name."""
+    last = arith.add(src.offsets[d], arith.subtract(extent, ir.Const(1)))
+    reach = arith.bounds(last, planner.known.ranges)[1]
+    if reach < arith.bounds(src.buffer.shape[d], planner.known.ranges)[0]:
+        return extent
+    left = arith.subtract(src.buffer.shape[d], src.offsets[d])
+    return extent if left == extent else planner.count(scope, arith.binary("min", extent, left), *words)
+
+
+def _only_gemms(body: tuple[ir.Stmt, ...], copy: ir.Copy) -> bool:
+    """Whether what lies outside of the tensor need not be cleared: the copy is the only write of the
+    tile, and only gemms read it, whole, later in the statements of the same block, so that they know
+    how much of it exists."""
+    name = copy.dst.buffer.name
+    writers = [n for n in ir.walk(body) if _writes(n, name)]
+    readers = [n for n in ir.walk(body) if _reads_tile(n, name)]
+    after = _after(body, copy)
+    return writers == [copy] and after is not None and all(
+        isinstance(r, ir.Gemm) and any(r is n for n in ir.walk(after)) and _whole_operand(r, name) for r in readers)
+
+
+def _whole_operand(gemm: ir.Gemm, name: str) -> bool:
+    return all(r.buffer.name != name or (r.extents == r.buffer.shape and all(o == ir.Const(0) for o in r.offsets))
+               for r in (gemm.a, gemm.b))
+
+
+def _writes(n: ir.Node, name: str) -> bool:
+    match n:
+        case ir.Copy() | ir.Fill() | ir.Reduce():
+            return n.dst.buffer.name == name
+        case ir.Gemm():
+            return n.c.buffer.name == name
+        case ir.Store() | ir.Atomic():
+            return n.buffer.name == name
+    return False
+
+
+def _reads_tile(n: ir.Node, name: str) -> bool:
+    match n:
+        case ir.Copy() | ir.Reduce():
+            return n.src.buffer.name == name
+        case ir.Gemm():
+            return name in (n.a.buffer.name, n.b.buffer.name)
+        case ir.Load():
+            return n.buffer.name == name
+        case ir.Print():
+            return any(isinstance(v, ir.Region) and v.buffer.name == name for v in n.values)
+    return False
+
+
+def _after(body: tuple[ir.Stmt, ...], copy: ir.Copy) -> tuple[ir.Stmt, ...] | None:
+    """The statements behind `copy` in the list that holds it."""
+    for position, s in enumerate(body):
+        if s is copy:
+            return body[position + 1:]
+        for field in ("body", "then", "otherwise"):
+            inner = getattr(s, field, None)
+            found = _after(inner, copy) if isinstance(inner, tuple) else None
+            if found is not None:
+                return found
+    return None
+
+

@@ -1,0 +1,105 @@
+"""Nests of independent iterations (T.Parallel, fills, copies) as loops, on whole vectors where that is possible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilegen import arith, ir
+from tilegen.passes.accesses import conditions, guard_statements
+from tilegen.passes.cpu_bounds import Bounds, find_bounds
+from tilegen.passes.cpu_planner import CpuPlanner, Scope
+from tilegen.passes.cpu_vectors import CannotVectorise, Vectors, element_of
+from tilegen.plan import Loop, NestPlan, OpPlan
+
+Vars = tuple[ir.Var, ...]
+Extents = tuple[ir.Expr, ...]
+
+
+@dataclass(frozen=True)
+class Nest(ir.Stmt):
+    """A nest of a plan's own, without a statement of the user's."""
+
+    plan: NestPlan | OpPlan | None = None
+    loc: None = None
+
+
+def plan_parallel(planner: CpuPlanner, scope: Scope, nest: ir.Parallel) -> ir.Stmt:
+    """T.Parallel as a nest of loops."""
+    return replace(nest, plan=plan_nest(planner, scope, nest.vars, nest.extents, nest.body))
+
+
+def plan_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, body: tuple[ir.Stmt, ...]) -> NestPlan:
+    """Loops over `vars` around `body`; the last one in steps of a vector where it can be."""
+    names = {v.name for v in vars}
+    for var, extent in zip(vars, extents):
+        planner.known.ranges[var.name] = (0, arith.bounds(extent, planner.known.ranges)[1] - 1)
+        planner.known.limits[var.name] = extent
+    bounds = find_bounds(inline_indices(body), names, planner.known)
+    stops = [_stop(planner, scope, var, extent, bounds, word)
+             for var, extent, word in zip(vars, extents, _words(len(vars)))]
+    try:
+        with planner.attempt(scope):
+            return _vector_nest(planner, scope, vars, extents, stops, bounds)
+    except CannotVectorise as refusal:
+        reason = f"a loop over single elements: {refusal}"
+    return _scalar_nest(planner, vars, stops, bounds, reason)
+
+
+def _words(count: int) -> list[str]:
+    """Names for how far each loop goes."""
+    return ["count"] if count == 1 else [*["depth"] * (count - 2), "rows", "columns"]
+
+
+def _stop(planner: CpuPlanner, scope: Scope, var: ir.Var, extent: ir.Expr, bounds: Bounds, word: str) -> ir.Expr:
+    """min(extent, limits), by name."""
+    stop = extent
+    for limit in sorted(bounds.limits.get(var.name, ()), key=repr):
+        stop = arith.binary("min", stop, limit)
+    return planner.count(scope, stop, word, f"{var.name}_count")
+
+
+def _vector_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, stops: list[ir.Expr],
+                 bounds: Bounds) -> NestPlan:
+    element = element_of(bounds.body)
+    var = vars[-1]
+    lanes = planner.lanes(element)
+    whole = stops[-1] == extents[-1] and planner.is_multiple(extents[-1], lanes)
+    vectors = Vectors(planner, scope, var, {v.name for v in vars}, element, bounds, stops[-1], whole)
+    body = vectors.body(bounds.body)
+    loops = [_loop(v, stop) for v, stop in zip(vars, stops)]
+    loops[-1] = replace(loops[-1], step=lanes)
+    ends = "" if whole else "; the last vector of a row may be partial"
+    return NestPlan(tuple(loops), body, reason=f"vectors of {planner.env[lanes.name]} x {element} along {var.name}{ends}")
+
+
+def _scalar_nest(planner: CpuPlanner, vars: Vars, stops: list[ir.Expr], bounds: Bounds, reason: str) -> NestPlan:
+    held = tuple(c for c in _conditions(planner, bounds) if bounds.holds(c, {v.name for v in vars}))
+    body = planner.placed(guard_statements(bounds.body, planner.known, held))
+    return NestPlan(tuple(_loop(v, stop) for v, stop in zip(vars, stops)), body, reason=reason)
+
+
+def _conditions(planner: CpuPlanner, bounds: Bounds) -> list[ir.Expr]:
+    accesses = [n for n in ir.walk(bounds.body) if isinstance(n, (ir.Load, ir.Store, ir.Atomic))]
+    return [c for n in accesses if n.buffer.scope == "global" for c in conditions(n.buffer, n.indices, planner.known)]
+
+
+def _loop(var: ir.Var, stop: ir.Expr) -> Loop:
+    return Loop(ir.Var(var.name, var.dtype, "loop"), ir.Const(0), stop, ir.Const(1))
+
+
+def inline_indices(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Without names of integers that are computed from other names: their values take their place, so
+    that accesses show which loop they follow."""
+    values: dict[str, ir.Expr] = {}
+    result: list[ir.Stmt] = []
+    for s in body:
+        s = ir.substitute(s, values) if values else s
+        if isinstance(s, ir.Let) and s.var.dtype.is_integer and not any(isinstance(n, (ir.Load, ir.Call))
+                                                                        for n in ir.walk(s.value)):
+            values[s.var.name] = s.value
+        elif isinstance(s, ir.If):
+            result.append(replace(s, then=inline_indices(s.then), otherwise=inline_indices(s.otherwise)))
+        else:
+            result.append(s)
+    return tuple(result)
+

@@ -1,0 +1,146 @@
+"""insert_barriers: Sync nodes where one thread's write meets another's access.
+
+Precondition: every tile statement planned. Effect: before a statement that reads shared memory which
+was written since the last barrier, or writes what was read or written since then, stands a Sync with
+its reason; loops are walked twice, so that an iteration is safe from the one before. A barrier under
+a condition that may differ between threads is an error.
+Before: T.copy(A, A_shared); T.gemm(A_shared, ...)
+After:  T.copy(A, A_shared); Sync("A_shared is complete"); T.gemm(A_shared, ...)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tilegen import ir
+from tilegen.errors import TilegenError
+from tilegen.targets.base import Target
+
+
+@dataclass
+class Since:
+    """Shared buffers written and read since the last barrier; global ones written."""
+
+    written: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+
+    def copy(self) -> Since:
+        return Since(set(self.written), set(self.read))
+
+    def merge(self, other: Since) -> None:
+        self.written |= other.written
+        self.read |= other.read
+
+
+def insert_barriers(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    body, _ = _sequence(kernel.body, Since(), None)
+    return replace(kernel, body=body)
+
+
+def _sequence(statements, since: Since, divergent: ir.Stmt | None) -> tuple[tuple[ir.Stmt, ...], Since]:
+    result: list[ir.Stmt] = []
+    for s in statements:
+        if isinstance(s, ir.Sync):
+            result.append(s)
+            since = Since()
+            continue
+        reason = _hazard(_own_accesses(s), since)
+        if reason:
+            _refuse_divergence(s, divergent, reason)
+            result.append(ir.Sync(reason, loc=s.loc))
+            since = Since()
+        reads, writes = _own_accesses(s)
+        since.read |= {b.name for b in reads if b.scope == "shared"}
+        since.written |= {b.name for b in writes}
+        s, since = _inside(s, since, divergent)
+        result.append(s)
+    return tuple(result), since
+
+
+def _inside(s: ir.Stmt, since: Since, divergent) -> tuple[ir.Stmt, Since]:
+    """The statement with barriers inside its body."""
+    if isinstance(s, (ir.For, ir.While)):
+        inner = divergent or (s if _thread_dependent(s) else None)
+        once, after = _sequence(s.body, since.copy(), inner)
+        again = after.copy()
+        again.merge(since)
+        body, after = _sequence(s.body, again, inner)
+        after.merge(since)
+        return replace(s, body=body), after
+    if isinstance(s, ir.If):
+        inner = divergent or (s if _thread_dependent(s) else None)
+        then, first = _sequence(s.then, since.copy(), inner)
+        otherwise, second = _sequence(s.otherwise, since.copy(), inner)
+        first.merge(second)
+        return replace(s, then=then, otherwise=otherwise), first
+    return s, since
+
+
+def _hazard(accesses, since: Since) -> str:
+    reads, writes = accesses
+    shared_writes = [b.name for b in writes if b.scope == "shared"]
+    for b in reads:
+        if b.name in since.written:
+            return f"{b.name} is complete before it is read"
+    for name in shared_writes:
+        if name in since.read:
+            return f"nobody still reads {name} when it is overwritten"
+        if name in since.written:
+            return f"the earlier writes to {name} come first"
+    return ""
+
+
+def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
+    """Buffers in shared and global memory that the statement itself reads and writes (not its body)."""
+    match s:
+        case ir.Copy():
+            reads, writes = [s.src.buffer], [s.dst.buffer]
+        case ir.Fill():
+            reads, writes = [], [s.dst.buffer]
+        case ir.Gemm():
+            reads, writes = [s.a.buffer, s.b.buffer], []
+        case ir.Parallel() | ir.Store() | ir.Atomic() | ir.Let() | ir.Assert() | ir.Alloc():
+            return _element_accesses(s)
+        case ir.For():
+            reads, writes = _loads(s.start) + _loads(s.stop), []
+        case ir.While() | ir.If():
+            if isinstance(s, ir.If) and _plain(s):
+                return _element_accesses(s)
+            reads, writes = _loads(s.condition), []
+        case ir.Print():
+            reads = [v.buffer for v in s.values if isinstance(v, ir.Region)]
+            reads += [b for v in s.values if not isinstance(v, ir.Region) for b in _loads(v)]
+            writes = []
+        case _:
+            return [], []
+    memory = ("shared", "global")
+    return [b for b in reads if b.scope in memory], [b for b in writes if b.scope in memory]
+
+
+def _plain(s: ir.If) -> bool:
+    """A guarded element access, as the passes make them."""
+    return not s.otherwise and all(isinstance(x, (ir.Store, ir.Atomic)) for x in s.then)
+
+
+def _element_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
+    nodes = list(ir.walk(s))
+    atomics = [n.buffer for n in nodes if isinstance(n, ir.Atomic)]
+    writes = [n.buffer for n in nodes if isinstance(n, ir.Store)] + atomics
+    reads = [n.buffer for n in nodes if isinstance(n, ir.Load)]
+    memory = ("shared", "global")
+    return [b for b in reads if b.scope in memory], [b for b in writes if b.scope in memory]
+
+
+def _loads(expr: ir.Expr) -> list[ir.Buffer]:
+    return [n.buffer for n in ir.walk(expr) if isinstance(n, ir.Load) and n.buffer.scope in ("shared", "global")]
+
+
+def _thread_dependent(s: ir.Stmt) -> bool:
+    heads = {ir.For: ("start", "stop"), ir.While: ("condition",), ir.If: ("condition",)}[type(s)]
+    return any(isinstance(n, ir.Var) and n.kind == "thread" for h in heads for n in ir.walk(getattr(s, h)))
+
+
+def _refuse_divergence(s: ir.Stmt, divergent: ir.Stmt | None, reason: str) -> None:
+    if divergent is not None:
+        raise TilegenError("TG0205", f"a barrier is needed here ({reason}), but not all threads come this way", s.loc,
+                           hint=f"move the statement out of the condition at line {divergent.loc.line}")

@@ -1,0 +1,239 @@
+"""Classes of dimensions that have to be spread alike, and the components that they form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tilegen import arith, ir
+from tilegen.errors import Loc, Note, TilegenError
+from tilegen.passes.ranges import knob_values
+
+Key = tuple[str | int, int | str]        # (buffer name, dimension) or (nest number, variable)
+
+
+@dataclass
+class Members:
+    """One component: its fragments, its nests, its classes; `gemms` are strict."""
+
+    buffers: list[ir.Buffer] = field(default_factory=list)
+    nests: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    roots: list[Key] = field(default_factory=list)
+    gemms: list[ir.Gemm] = field(default_factory=list)
+
+    @property
+    def label(self) -> str:
+        """The short name of the fragment that the component is named after."""
+        return short(self.buffers[0].name)
+
+
+class Classes:
+    """Union-find over dimensions of fragments and variables of nests."""
+
+    def __init__(self, env: dict) -> None:
+        self.env = env
+        self.parent: dict[Key, Key] = {}
+        self.buffers: dict[str, ir.Buffer] = {}
+        self.nests: dict[int, ir.Parallel] = {}
+        self.links: list[list[Key]] = []           # keys of one buffer or nest
+        self.gemms: list[ir.Gemm] = []
+        self.extents: dict[Key, ir.Expr] = {}
+        self.whole: set[Key] = set()               # keys that no thread number may split
+        self.forced: dict[Key, Loc | None] = {}    # where a dimension was first used
+
+    def add_buffer(self, buffer: ir.Buffer) -> None:
+        self.buffers[buffer.name] = buffer
+        keys = [(buffer.name, d) for d in range(len(buffer.shape))]
+        for key, extent in zip(keys, buffer.shape):
+            self.parent[key] = key
+            self.extents[key] = extent
+        self.links.append(keys)
+
+    def add_nest(self, number: int, nest: ir.Parallel) -> None:
+        self.nests[number] = nest
+        keys = [(number, var.name) for var in nest.vars]
+        for key, extent in zip(keys, nest.extents):
+            self.parent[key] = key
+            self.extents[key] = extent
+        self.links.append(keys)
+
+    def of(self, owner: str | int, dimension: int | str) -> Key:
+        key = (owner, dimension)
+        while self.parent[key] != key:
+            key = self.parent[key]
+        return key
+
+    def unite(self, a: Key, b: Key, loc: Loc | None) -> None:
+        """a and b are spread alike. Two fragments must have equal extents; a nest may run over a part."""
+        first, second = self.of(*a), self.of(*b)
+        self.forced.setdefault(first, loc)
+        if first == second:
+            return
+        x, y = (arith.evaluate(self.extents[k], self.env) for k in (first, second))
+        if x != y and isinstance(first[0], str) and isinstance(second[0], str):
+            raise TilegenError(
+                "TG0203", f"{_side(a)} has {x} elements and {_side(b)} has {y}, but one loop variable indexes both",
+                loc, hint="give both the same extent, or go through shared memory",
+                notes=(Note("the other use is", self.forced.get(second) or self.forced.get(first)),))
+        keep, drop = (first, second) if self._rank(first, x) >= self._rank(second, y) else (second, first)
+        self.parent[drop] = keep
+        if drop in self.whole:
+            self.whole.add(keep)
+
+    @staticmethod
+    def _rank(key: Key, extent: int | None) -> tuple[bool, int]:
+        return (isinstance(key[0], str), extent or 0)
+
+    def components(self) -> list[Members]:
+        """Components in order of their first fragment; those with a gemm first."""
+        group: dict[Key, Key] = {}
+
+        def top(key: Key) -> Key:
+            root = self.of(*key)
+            while group.get(root, root) != root:
+                root = group[root]
+            return root
+
+        for keys in self.links:
+            for key in keys[1:]:
+                group[top(key)] = top(keys[0])
+        found: dict[Key, Members] = {}
+        for name, buffer in self.buffers.items():
+            if buffer.shape:
+                found.setdefault(top((name, 0)), Members()).buffers.append(buffer)
+        for number, nest in self.nests.items():
+            found[top((number, nest.vars[0].name))].nests[number] = tuple(v.name for v in nest.vars)
+        for gemm in self.gemms:
+            found[top((gemm.c.buffer.name, 0))].gemms.append(gemm)
+        for members in found.values():
+            keys = [(b.name, d) for b in members.buffers for d in range(len(b.shape))]
+            keys += [(n, v) for n, variables in members.nests.items() for v in variables]
+            members.roots = list(dict.fromkeys(self.of(*key) for key in keys))
+        return sorted(found.values(), key=lambda m: not m.gemms)
+
+    def names(self, root: Key) -> tuple[str, str]:
+        """(layout function, slot count) of a class: ('C_row', 'C_ROWS')."""
+        owner, dimension = root
+        if isinstance(owner, int):
+            return f"{dimension}_at", f"{str(dimension).upper()}_COUNT"
+        rank, base = len(self.buffers[owner].shape), short(owner)
+        word, plural = {1: ("element", "ELEMENTS")}.get(rank, _WORDS.get(rank - 1 - int(dimension), None)) or \
+            (f"axis{dimension}", f"AXIS{dimension}")
+        return f"{base}_{word}", f"{base.upper()}_{plural}"
+
+    def describe(self, root: Key) -> str:
+        """'rows of C_local'"""
+        owner, dimension = root
+        if isinstance(owner, int):
+            return f"values of {dimension}"
+        rank = len(self.buffers[owner].shape)
+        word = "elements" if rank == 1 else {0: "columns", 1: "rows"}.get(rank - 1 - int(dimension), f"dimension {dimension}")
+        return f"{word} of {owner}"
+
+
+_WORDS = {0: ("col", "COLS"), 1: ("row", "ROWS")}
+
+
+def short(name: str) -> str:
+    """C for C_local."""
+    for suffix in ("_local", "_fragment", "_frag", "_reg"):
+        name = name.removesuffix(suffix)
+    return name
+
+
+def _side(key: Key) -> str:
+    return f"dimension {key[1]} of {key[0]}" if isinstance(key[0], str) else f"loop {key[1]}"
+
+
+def number_nests(kernel: ir.Kernel) -> ir.Kernel:
+    """Every Parallel gets its number as plan, so that later passes can name it."""
+    count = iter(range(10**6))
+    return replace(kernel, body=ir.rewrite(
+        kernel.body, lambda n: replace(n, plan=next(count)) if isinstance(n, ir.Parallel) else None))
+
+
+def collect_classes(kernel: ir.Kernel) -> Classes:
+    """The classes that the statements of `kernel` ask for."""
+    classes = Classes(knob_values(kernel))
+    for node in ir.walk(kernel.body):
+        if isinstance(node, ir.Alloc) and node.buffer.scope == "fragment":
+            classes.add_buffer(node.buffer)
+    for node in ir.walk(kernel.body):
+        match node:
+            case ir.Gemm():
+                classes.gemms.append(node)
+                _pin(classes, node.c, node.loc)
+            case ir.Copy():
+                _relate_copy(classes, node)
+            case ir.Reduce():
+                _relate_reduce(classes, node)
+            case ir.Parallel():
+                _relate_nest(classes, node)
+    _refuse_stray_accesses(kernel)
+    return classes
+
+
+def _pin(classes: Classes, region: ir.Region, loc: Loc | None) -> None:
+    for d in range(len(region.buffer.shape)):
+        classes.forced.setdefault((region.buffer.name, d), loc)
+
+
+def dimensions(region: ir.Region) -> list[int]:
+    """The dimensions of a region that are not of extent 1."""
+    return [d for d, e in enumerate(region.extents) if e != ir.Const(1)]
+
+
+def _relate_copy(classes: Classes, copy: ir.Copy) -> None:
+    if copy.src.buffer.scope == copy.dst.buffer.scope == "fragment":
+        for s, d in zip(dimensions(copy.src), dimensions(copy.dst)):
+            classes.unite((copy.src.buffer.name, s), (copy.dst.buffer.name, d), copy.loc)
+
+
+def _relate_reduce(classes: Classes, reduce: ir.Reduce) -> None:
+    if reduce.src.buffer.scope != "fragment" or reduce.dst.buffer.scope != "fragment":
+        return
+    kept = [d for d in range(len(reduce.src.buffer.shape)) if d != reduce.dim]
+    into = list(range(len(reduce.dst.buffer.shape)))
+    if len(into) == len(reduce.src.buffer.shape):              # keepdims: (BM, 1)
+        into.remove(reduce.dim)
+    for s, d in zip(kept, into):
+        classes.unite((reduce.src.buffer.name, s), (reduce.dst.buffer.name, d), reduce.loc)
+
+
+def _relate_nest(classes: Classes, nest: ir.Parallel) -> None:
+    accesses = [n for s in nest.body for n in ir.walk(s)
+                if isinstance(n, (ir.Load, ir.Store, ir.Atomic)) and n.buffer.scope == "fragment"]
+    if not accesses:
+        return
+    classes.add_nest(nest.plan, nest)
+    own = {var.name for var in nest.vars}
+    for access in accesses:
+        for d, index in enumerate(access.indices):
+            key = (access.buffer.name, d)
+            if isinstance(index, ir.Var) and index.name in own:
+                classes.unite(key, (nest.plan, index.name), access.loc or nest.loc)
+            elif not (isinstance(index, ir.Const) and access.buffer.shape[d] == ir.Const(1)):
+                if arith.names(index) & own:
+                    raise TilegenError(
+                        "TG0208", f"{access.buffer.name} is a fragment: its index has to be a loop variable alone",
+                        access.loc or nest.loc,
+                        hint="the element may live in another thread; copy the fragment to shared memory first")
+                classes.whole.add(classes.of(*key))
+
+
+def _refuse_stray_accesses(kernel: ir.Kernel) -> None:
+    """Elements of fragments belong to threads: only T.Parallel and tile operations may touch them."""
+    def visit(statements) -> None:
+        for s in statements:
+            if isinstance(s, ir.Parallel):
+                continue
+            inner = (ir.For, ir.While, ir.If)
+            parts = [p for p in ir.children(s) if not isinstance(p, ir.Stmt)] if isinstance(s, inner) else [s]
+            for node in (n for p in parts for n in ir.walk(p)):
+                if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.scope == "fragment":
+                    raise TilegenError(
+                        "TG0208", f"an element of the fragment {node.buffer.name} outside of T.Parallel",
+                        node.loc or s.loc, hint="a fragment is spread over the threads: loop over it with T.Parallel, "
+                        "or keep the value in shared memory")
+            if isinstance(s, inner):
+                visit([c for c in ir.children(s) if isinstance(c, ir.Stmt)])
+    visit(kernel.body)

@@ -1,0 +1,152 @@
+"""How many threads go along the rows and the columns of a component, and how wide their vectors are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilegen import arith, ir
+from tilegen.errors import Note, TilegenError
+from tilegen.passes.layout_classes import Classes, Key, Members
+
+WARP = 32
+
+
+@dataclass
+class Choice:
+    """`split` is False where the whole block is one row of threads."""
+
+    threads_m: int
+    threads_n: int
+    split: bool
+    digits: dict[Key, str] = field(default_factory=dict)
+    vectors: dict[Key, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, threads: int, env) -> Choice:
+    """Thread numbers and vectors of one component."""
+    digits = _digits(classes, members)
+    if "m" not in digits.values():
+        digits = {root: "all" for root, digit in digits.items() if digit == "n"}
+        choice = Choice(1, threads, False, digits)
+        _vectors(choice, classes, members, env)
+        choice.reason = "one dimension: the whole block in a row"
+        return choice
+    if members.gemms:
+        return _for_gemm(classes, members, digits, threads, env)
+    return _for_rows(classes, members, digits, threads, env)
+
+
+def _digits(classes: Classes, members: Members) -> dict[Key, str]:
+    """'n' for last dimensions, 'm' for those before, gemm accumulators deciding first."""
+    strict = [g.c.buffer for g in members.gemms]
+    rest = sorted((b for b in members.buffers if b not in strict), key=lambda b: -len(b.shape))
+    items = [[classes.of(b.name, d) for d in range(len(b.shape))] for b in strict + rest]
+    items += [[classes.of(n, v) for v in variables] for n, variables in members.nests.items()]
+    digits: dict[Key, str] = {}
+    for keys in items:
+        keys = [k for k in keys if classes.extents[k] != ir.Const(1) and k not in classes.whole]
+        wanted = {"n": None, "m": None}
+        for key in keys:
+            if digits.get(key):
+                _refuse_double(classes, members, wanted[digits[key]], key)
+                wanted[digits[key]] = key
+        for key in reversed(keys):
+            if key not in digits:
+                free = [digit for digit, owner in wanted.items() if owner is None]
+                digits[key] = free[0] if free else ""
+                if free:
+                    wanted[free[0]] = key
+    return digits
+
+
+def _refuse_double(classes: Classes, members: Members, first: Key | None, second: Key) -> None:
+    if first is None:
+        return
+    loc = classes.forced.get(second) or classes.forced.get(first)
+    raise TilegenError(
+        "TG0203", f"{classes.describe(first)} and {classes.describe(second)} would both go along the same threads",
+        loc, hint="a fragment cannot be read transposed: copy it to shared memory and read it from there",
+        notes=(Note("the first use is", classes.forced.get(first)),))
+
+
+def _for_gemm(classes, members, digits, threads, env) -> Choice:
+    gemm = members.gemms[0]
+    rows_key, cols_key = (classes.of(gemm.c.buffer.name, d) for d in _matrix_dimensions(gemm.c))
+    rows, cols = (arith.evaluate(classes.extents[k], env) for k in (rows_key, cols_key))
+    if digits.get(rows_key) != "m" or digits.get(cols_key) != "n":
+        raise TilegenError("TG0203", "this accumulator would need its rows along the fast threads", gemm.loc,
+                           hint="swap the operands of one of the gemms, or copy between fragments through shared memory")
+    best = min(((m, threads // m) for m in _divisors(threads)), key=lambda mn: _gemm_cost(rows, cols, *mn))
+    choice = Choice(*best, True, digits)
+    for other in members.gemms:
+        r, c = (classes.of(other.c.buffer.name, d) for d in _matrix_dimensions(other.c))
+        size = 16 // max(other.a.buffer.dtype.bytes, 4)
+        for key, wide, count in ((r, other.transpose_a, best[0]), (c, not other.transpose_b, best[1])):
+            width = _widest(arith.evaluate(classes.extents[key], env), count, size) if wide else 1
+            choice.vectors[key] = min(width, choice.vectors.get(key, width))
+    choice.reason = (f"gemm accumulator: {best[0]} x {best[1]} threads, so that each holds the squarest part "
+                     f"({-(-rows // best[0])} x {-(-cols // best[1])}) and loads the fewest operands")
+    _vectors(choice, classes, members, env)
+    return choice
+
+
+def _gemm_cost(rows: int, cols: int, threads_m: int, threads_n: int) -> tuple:
+    """Unused slots first, then operand elements that a thread loads per step, then narrow rows of threads."""
+    held = -(-rows // threads_m), -(-cols // threads_n)
+    waste = held[0] * threads_m * held[1] * threads_n / (rows * cols)
+    return (waste, held[0] + held[1], -threads_n)
+
+
+def _for_rows(classes, members, digits, threads, env) -> Choice:
+    """Rows of the largest fragment: whole warps along a row, as many rows at a time as there are."""
+    def extents(item) -> tuple[int, int]:
+        keys = [classes.of(item.name, d) for d in range(len(item.shape))]
+        sizes = {digits.get(k, ""): arith.evaluate(classes.extents[k], env) for k in keys}
+        return sizes.get("m", 1), sizes.get("n", 1)
+    lead = max(members.buffers, key=lambda b: extents(b)[0] * extents(b)[1])
+    rows, cols = extents(lead)
+    size = max(1, 16 // max(b.dtype.bytes for b in members.buffers))
+    along = [n for n in _divisors(threads) if n & (n - 1) == 0]
+    def cost(n: int) -> tuple:
+        m = threads // n
+        width = _widest(cols, n, size)
+        held = -(-rows // m) * -(-cols // (n * width)) * width
+        return (held, n < min(WARP, cols), -width, abs(n - WARP))
+    best = min(along, key=cost)
+    choice = Choice(threads // best, best, True, digits)
+    _vectors(choice, classes, members, env)
+    choice.reason = (f"{best} threads along each row of {lead.name}, {threads // best} rows at a time: "
+                     "the fewest registers, whole warps along a row, 16-byte accesses")
+    return choice
+
+
+def _vectors(choice: Choice, classes: Classes, members: Members, env) -> None:
+    """16-byte runs along the columns, where the extent divides."""
+    for root in members.roots:
+        if root in choice.vectors or choice.digits.get(root) not in ("n", "all"):
+            continue
+        dtypes = [b.dtype for b in members.buffers if len(b.shape) and classes.of(b.name, len(b.shape) - 1) == root]
+        if not dtypes:
+            dtypes = [b.dtype for b in members.buffers]
+        count = choice.threads_n
+        size = max(1, 16 // max(d.bytes for d in dtypes))
+        choice.vectors[root] = _widest(arith.evaluate(classes.extents[root], env), count, size)
+
+
+def _widest(extent: int, threads: int, most: int) -> int:
+    """The widest vector, up to `most`, that leaves no slot unused; 1 where none does."""
+    width = most
+    while width > 1 and extent % (threads * width):
+        width //= 2
+    return width
+
+
+def _divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def _matrix_dimensions(region: ir.Region) -> tuple[int, int]:
+    """The two dimensions of a gemm operand."""
+    rank = len(region.extents)
+    return rank - 2, rank - 1

@@ -1,0 +1,115 @@
+"""pad_shared: pad the rows of shared tiles where a warp would hit one bank several times.
+
+Precondition: layouts inferred, nothing planned yet. Effect: a shared buffer whose accesses conflict
+gets a few more columns, named `<TILE>_PAD`; what the user padded stays as it is if it serves.
+The addresses of the first warp are enumerated for every access and every candidate (layout.bank_conflicts).
+Before: tile[32][32], read by columns (32 passes)    After: tile[32][32 + TILE_PAD], TILE_PAD = 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tilegen import arith, ir
+from tilegen.layout import bank_conflicts
+from tilegen.passes.planner import Planner, tile_name, unit
+from tilegen.targets.base import Target
+
+PADS = (0, 1, 2, 4, 8)
+Access = tuple[Callable[[int], tuple[int, ...]], int]          # lane -> indices, elements at once
+
+
+def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    planner = Planner(kernel, target)
+    padded: dict[str, ir.Buffer] = {}
+    notes = []
+    for node in ir.walk(kernel.body):
+        if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared" and len(node.buffer.shape) >= 2):
+            continue
+        buffer = node.buffer
+        pad, reason = _choose(planner, kernel, buffer)
+        notes.append((f"bank conflicts of {buffer.name}", reason))
+        if pad:
+            name = planner.constant(f"{tile_name(buffer)}_PAD", pad, f"unused columns at the end of each row of {buffer.name}: "
+                                    "fewer bank conflicts", legal="any")
+            padded[buffer.name] = replace(buffer, shape=(*buffer.shape[:-1], arith.add(buffer.shape[-1], name)))
+
+    def rule(node):
+        return padded.get(node.name) if isinstance(node, ir.Buffer) and node.scope == "shared" else None
+    body = ir.rewrite(kernel.body, rule) if padded else kernel.body
+    return planner.finish(body, notes=kernel.plan.notes + tuple(notes))
+
+
+def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int, str]:
+    """The padding with the fewest passes, and why."""
+    accesses = list(_accesses(planner, kernel, buffer))
+    if not accesses:
+        return 0, "only whole rows are touched: no conflict"
+    shape = [planner.value(e) or 1 for e in buffer.shape]
+    costs = {pad: _passes(planner, accesses, shape, pad, buffer) for pad in PADS}
+    vectors = any(width > 1 for _, width in accesses)
+    best = min((p for p in PADS if not vectors or p * buffer.dtype.bytes % 16 == 0), key=lambda p: (costs[p], p))
+    if best == 0:
+        return 0, f"worst access takes {costs[0]} pass(es); no padding makes it fewer"
+    return best, f"{costs[0]} passes without padding, {costs[best]} with {best} more column(s)"
+
+
+def _passes(planner: Planner, accesses: list[Access], shape: list[int], pad: int, buffer: ir.Buffer) -> int:
+    """Passes of the worst access."""
+    size = buffer.dtype.bytes
+    lanes = range(min(planner.target.warp_size, 32, planner.threads))
+
+    def address(indices: tuple[int, ...]) -> int:
+        flat = 0
+        for index, extent in zip(indices, [*shape[:-1], shape[-1] + pad]):
+            flat = flat * extent + index
+        return flat * size
+    return max(bank_conflicts([address(lane_index(lane)) for lane in lanes], size * width)
+               for lane_index, width in accesses)
+
+
+def _accesses(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer):
+    for node in ir.walk(kernel.body):
+        if isinstance(node, ir.Parallel):
+            yield from _of_nest(planner, node, buffer)
+        elif isinstance(node, ir.Gemm):
+            yield from _of_gemm(planner, node, buffer)
+
+
+def _of_nest(planner: Planner, nest: ir.Parallel, buffer: ir.Buffer):
+    extents = [planner.value(e) or 1 for e in nest.extents]
+    axes = nest.plan.axes
+    layout = next(iter(planner.kernel.plan.layouts.values()), None)
+
+    def variables(lane: int) -> dict[str, int]:
+        if axes is not None:
+            return {v.name: a.element(layout.digit(a, lane), 0) for v, a in zip(nest.vars, axes) if not unit(a)}
+        values = {}
+        for var, extent in reversed(list(zip(nest.vars, extents))):
+            lane, values[var.name] = divmod(lane, extent)
+        return values
+    for statement in nest.body:
+        for node in ir.walk(statement):
+            if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.name == buffer.name:
+                yield lambda lane, n=node: tuple(_index(i, variables(lane), planner) for i in n.indices), 1
+
+
+def _index(expr: ir.Expr, variables: dict[str, int], planner: Planner) -> int:
+    others = {name: 0 for name in arith.names(expr)}
+    return int(arith.evaluate(expr, {**others, **planner.env, **variables}) or 0)
+
+
+def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
+    layout = planner.layout(gemm.c.buffer)
+    rows, cols = layout.axes[-2:]
+    for region, axis, k_first in ((gemm.a, rows, gemm.transpose_a), (gemm.b, cols, not gemm.transpose_b)):
+        if region.buffer.name != buffer.name:
+            continue
+        lead = (0,) * (len(buffer.shape) - 2)
+        width = axis.vector if k_first else max(1, min(4, 16 // buffer.dtype.bytes))
+
+        def index(lane: int, axis=axis, k_first=k_first, lead=lead) -> tuple[int, ...]:
+            at = axis.element(layout.digit(axis, lane), 0)
+            return (*lead, 0, at) if k_first else (*lead, at, 0)
+        yield index, width

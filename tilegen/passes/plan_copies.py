@@ -1,0 +1,352 @@
+"""plan_copies: how every copy and fill runs.
+
+Precondition: layouts inferred. Effect: each Copy and Fill has a NestPlan: loops over a thread's part
+of a fragment, or over a tile in steps of the block, with the widest vector that is legal.
+Before: T.copy(A[by * BM, ko * BK], A_shared)
+After:  for e = threadIdx.x * A_VEC; e < BM * BK; e += THREADS * A_VEC: copy_inside<A_VEC>(...)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import gcd
+
+from tilegen import arith, ir
+from tilegen.passes.accesses import conditions, conjunction, zero
+from tilegen.passes.layout_classes import dimensions
+from tilegen.passes.planner import THREAD, THREADS, Planner, coordinate, unit
+from tilegen.passes.replicas import speaker
+from tilegen.plan import Loop, Move, NestPlan
+from tilegen.targets.base import Target
+
+MOST_UNROLLED = 32
+
+
+def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    planner = Planner(kernel, target)
+
+    def rule(node):
+        if isinstance(node, ir.Copy):
+            return replace(node, plan=_copy(planner, node))
+        if isinstance(node, ir.Fill):
+            return replace(node, plan=_fill(planner, node))
+        return None
+    return planner.finish(ir.rewrite(kernel.body, rule))
+
+
+def _copy(planner: Planner, copy: ir.Copy) -> NestPlan:
+    scopes = {copy.src.buffer.scope, copy.dst.buffer.scope}
+    if "fragment" in scopes:
+        return _through_registers(planner, copy)
+    if "local" in scopes:
+        return _each_thread(planner, copy)
+    return _by_the_block(planner, copy)
+
+
+# ---- Between shared and global memory: the block walks the tile ----------------------------------
+def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
+    src_dims, dst_dims = dimensions(copy.src), dimensions(copy.dst)
+    tile = copy.dst if copy.dst.buffer.scope == "shared" else copy.src
+    extents = [tile.extents[d] for d in dimensions(tile)]
+    width = _block_width(planner, copy, extents)
+    step = planner.vector(tile.buffer, width)
+    loops, coordinates = strided(planner, extents, step, width, set())
+    lets: list[ir.Let] = []
+    src = _indices(planner, copy.src, src_dims, coordinates, lets)
+    dst = _indices(planner, copy.dst, dst_dims, coordinates, lets)
+    if extents:
+        planner.check_multiple(extents[-1], step, "rows are made of whole vectors")
+    last = loops[-1]
+    loops = (*loops[:-1], replace(last, lets=last.lets + tuple(lets)))
+    reason = f"the block walks the tile, {width} elements ({width * tile.buffer.dtype.bytes} bytes) per thread and step"
+    return _finish(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
+
+
+def strided(planner: Planner, extents: list[ir.Expr], step: ir.Expr, width: int, used: set[str],
+            names: tuple[str, ...] = ()) -> tuple[tuple[Loop, ...], list[ir.Expr]]:
+    """Loops that deal the elements of a box to the block's threads, and the coordinates inside.
+    `names` are the loop variables of the user, where there are some."""
+    total = arith.product(extents)
+    trips = planner.value(total)
+    unroll = trips is not None and -(-trips // (planner.threads * width)) <= MOST_UNROLLED
+    if len(extents) <= 1:
+        name = names[0] if names else planner.fresh("i", "element", used=used)
+        var = ir.Var(name, kind="loop")
+        return (_stride_loop(var, total, step, unroll),), [var] if extents else []
+    var = ir.Var(planner.fresh("e", "element", used=used | set(names)), kind="loop")
+    planner.ranges.ranges[var.name] = (0, trips - 1 if trips else float("inf"))
+    words = names or tuple(planner.fresh(w, w + "_in_tile", used=used) for w in ("slab", "plane", "row", "col")[-len(extents):])
+    lets, coordinates = [], []
+    for d, word in enumerate(words):
+        inner = arith.product(extents[d + 1:])
+        value = arith.divide(var, inner)
+        value = value if d == 0 else arith.modulo(value, extents[d])
+        let = ir.Var(word, kind="let")
+        extent = planner.value(extents[d])
+        planner.ranges.ranges.setdefault(word, (0, extent - 1 if extent else float("inf")))
+        lets.append(ir.Let(let, value))
+        coordinates.append(let)
+    loop = _stride_loop(var, total, step, unroll)
+    return (replace(loop, lets=tuple(lets)),), coordinates
+
+
+def _stride_loop(var: ir.Var, total: ir.Expr, step: ir.Expr, unroll: bool) -> Loop:
+    return Loop(var, arith.multiply(THREAD, step), total, arith.multiply(THREADS, step), unroll=unroll)
+
+
+def _block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
+    if not extents or not (_rows_match(copy.src) and _rows_match(copy.dst)):
+        return 1
+    widest = max(copy.src.buffer.dtype.bytes, copy.dst.buffer.dtype.bytes)
+    width = planner.target.vector_bytes // widest
+    total = planner.value(arith.product(extents)) or 0
+    while width > 1 and (total // width < planner.threads or not _divides(planner, copy, extents[-1], width)):
+        width //= 2
+    return max(1, width)
+
+
+def _divides(planner: Planner, copy: ir.Copy, extent: ir.Expr, width: int) -> bool:
+    value = planner.value(extent)
+    if value is None or value % width:
+        return False
+    return all(_aligned(planner, region, width) for region in (copy.src, copy.dst))
+
+
+def _aligned(planner: Planner, region: ir.Region, width: int) -> bool:
+    """Whether runs of `width` elements of a shared tile start at multiples of it. (Global addresses
+    are tested where they are used.)"""
+    if region.buffer.scope != "shared":
+        return True
+    pitch, offset = planner.value(region.buffer.shape[-1]), multiple_of(region.offsets[-1], planner.env)
+    return pitch is not None and pitch % width == 0 and offset % width == 0
+
+
+def multiple_of(expr: ir.Expr, env) -> int:
+    """A number that divides the expression for all values of its unknown names (0 for zero itself)."""
+    value = arith.evaluate(expr, env)
+    if value is not None:
+        return value
+    match expr:
+        case ir.BinOp(op="+" | "-", a=a, b=b):
+            return gcd(multiple_of(a, env), multiple_of(b, env))
+        case ir.BinOp(op="*", a=a, b=b):
+            return multiple_of(a, env) * multiple_of(b, env)
+    return 1
+
+
+def _rows_match(region: ir.Region) -> bool:
+    """Whether the last dimension of the box is the contiguous one of the buffer."""
+    return bool(region.extents) and dimensions(region)[-1:] == [len(region.extents) - 1]
+
+
+# ---- Between registers and memory, or between fragments -------------------------------------------
+def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
+    loads = copy.dst.buffer.scope == "fragment"
+    tile, other = (copy.dst, copy.src) if loads else (copy.src, copy.dst)
+    axes = planner.layout(tile.buffer).axes
+    tile_dims, other_dims = dimensions(tile), dimensions(other)
+    both_fragments = other.buffer.scope == "fragment"
+    width = 1 if both_fragments else _register_width(planner, tile, other, axes)
+    names = planner.slot_names(tuple(axes[d] for d in tile_dims), set())
+    loops, slots, coordinates, guards = [], [], [], []
+    lets: list[ir.Let] = []
+    for position, d in enumerate(tile_dims):
+        axis = axes[d]
+        step: ir.Expr = ir.Const(1)
+        if width > 1 and position == len(tile_dims) - 1:
+            step = ir.Var(axis.vector_name, kind="knob") if width == axis.vector else planner.vector(tile.buffer, width)
+        loops.append(planner.slot_loop(axis, names[position], step))
+        slots.append(loops[-1].var)
+        coordinates.append(coordinate(axis, loops[-1].var))
+    tile_index = _fragment_index(tile, tile_dims, slots)
+    if both_fragments:
+        other_index = _fragment_index(other, other_dims, slots)
+    else:
+        other_index, guards = _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates, loops)
+    src, dst = (other_index, tile_index) if loads else (tile_index, other_index)
+    once = None if loads or both_fragments else speaker(planner, planner.layout(tile.buffer), tile.buffer)
+    plan = NestPlan(tuple(loops), (), guard=conjunction(guards), once=once,
+                    reason=f"each thread moves its own part of {tile.buffer.name}, {width} elements at a time")
+    step = loops[-1].step if loops and width > 1 else ir.Const(1)
+    return _finish(planner, copy, src, dst, step, width, plan)
+
+
+def _fragment_index(region: ir.Region, dims: list[int], slots: list[ir.Expr]) -> tuple[ir.Expr, ...]:
+    index: list[ir.Expr] = [ir.Const(0)] * len(region.extents)
+    for d, slot in zip(dims, slots):
+        index[d] = slot
+    return tuple(index)
+
+
+def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates, loops):
+    """Indices into memory for a thread's slots; named coordinates go into the loops' lets."""
+    guards, named = [], []
+    words = {1: ["i"], 2: ["row", "col"]}.get(len(tile_dims), ["slab", "plane", "row", "col"][-len(tile_dims):])
+    for position, d in enumerate(tile_dims):
+        axis, value = axes[d], coordinates[position]
+        word = planner.fresh(words[position], words[position] + "_in_tile")
+        planner.ranges.ranges.setdefault(word, (0, axis.extent - 1 if not axis.padded else axis.slots * axis.threads))
+        let = ir.Var(word, kind="let")
+        loops[position] = replace(loops[position], lets=(ir.Let(let, value),))
+        partial = planner.value(tile.extents[d]) != axis.extent or tile.offsets[d] != ir.Const(0)
+        if partial and tile.offsets[d] != ir.Const(0):
+            guards.append(arith.binary(">=", let, tile.offsets[d]))
+        if partial or axis.padded:
+            guards.append(arith.less(let, arith.add(tile.offsets[d], tile.extents[d])))
+        named.append(arith.subtract(let, tile.offsets[d]))
+    lets: list[ir.Let] = []
+    index = _indices(planner, other, other_dims, named, lets)
+    _place_lets(loops, lets)
+    return index, guards
+
+
+def _place_lets(loops: list[Loop], lets: list[ir.Let]) -> None:
+    """Each let goes into the outermost loop in which its names are known; a coordinate that only
+    feeds one let is written there."""
+    for let in lets:
+        used = arith.names(let.value)
+        position = 0
+        for i, loop in enumerate(loops):
+            if used & ({loop.var.name} | {x.var.name for x in loop.lets}):
+                position = i
+        if loops:
+            loops[position] = replace(loops[position], lets=loops[position].lets + (let,))
+
+
+def _register_width(planner: Planner, tile: ir.Region, other: ir.Region, axes) -> int:
+    dims = dimensions(tile)
+    if not dims or not _rows_match(other) or dims[-1] != len(axes) - 1 or axes[-1].vector == 1:
+        return 1
+    if multiple_of(tile.offsets[-1], planner.env) % axes[-1].vector or \
+            (planner.value(tile.extents[dims[-1]]) or 1) % axes[-1].vector:
+        return 1
+    width = axes[-1].vector
+    while width > 1 and (width * other.buffer.dtype.bytes > planner.target.vector_bytes
+                         or not _aligned(planner, other, width)):
+        width //= 2
+    return width
+
+
+# ---- In each thread -------------------------------------------------------------------------------
+def _each_thread(planner: Planner, copy: ir.Copy) -> NestPlan:
+    src_dims, dst_dims = dimensions(copy.src), dimensions(copy.dst)
+    box = copy.dst if copy.dst.buffer.scope == "local" else copy.src
+    loops, coordinates = [], []
+    for d in dimensions(box):
+        var = ir.Var(planner.fresh("ijkl"[len(loops)], "ijkl"[len(loops)] + "_local"), kind="loop")
+        loops.append(Loop(var, ir.Const(0), box.extents[d], ir.Const(1), unroll=True))
+        coordinates.append(var)
+    src = tuple(_plain_index(copy.src, src_dims, coordinates))
+    dst = tuple(_plain_index(copy.dst, dst_dims, coordinates))
+    once = None
+    if copy.dst.buffer.scope in ("shared", "global"):
+        once = arith.binary("==", THREAD, ir.Const(0))
+    return _finish(planner, copy, src, dst, ir.Const(1), 1,
+                   NestPlan(tuple(loops), (), once=once, reason="every thread has its own copy"))
+
+
+def _plain_index(region: ir.Region, dims: list[int], coordinates: list[ir.Expr]) -> list[ir.Expr]:
+    index = list(region.offsets)
+    for d, c in zip(dims, coordinates):
+        index[d] = arith.add(index[d], c)
+    return index
+
+
+# ---- Common ends ----------------------------------------------------------------------------------
+def _indices(planner: Planner, region: ir.Region, dims: list[int], coordinates: list[ir.Expr],
+             lets: list[ir.Let]) -> tuple[ir.Expr, ...]:
+    """Indices of an element; those of a global tensor get names: m for a dimension M."""
+    index = _plain_index(region, dims, coordinates)
+    if region.buffer.scope != "global":
+        return tuple(index)
+    for d, value in enumerate(index):
+        if isinstance(value, (ir.Const, ir.Var)):
+            continue
+        extent = region.buffer.shape[d]
+        used = {let.var.name for let in lets}
+        word = "col" if d == len(index) - 1 else "row"
+        wanted = [extent.name.lower()] if isinstance(extent, ir.Var) and extent.name.lower() != extent.name else []
+        var = ir.Var(planner.fresh(*wanted, f"{region.buffer.name}_{word}", used=used), kind="let")
+        known = next((x.var for x in lets if x.value == value), None)
+        if known is None:
+            planner.ranges.ranges[var.name] = arith.bounds(value, planner.ranges.ranges)
+            lets.append(ir.Let(var, value))
+        index[d] = known or var
+    return tuple(index)
+
+
+def _finish(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int, plan: NestPlan) -> NestPlan:
+    """The body: a vector move, or a guarded element."""
+    source, target = ir.Load(copy.src.buffer, src), ir.Load(copy.dst.buffer, dst)
+    if width > 1:
+        return replace(plan, body=(_vector_move(planner, source, target, step),))
+    value: ir.Expr = source
+    if source.buffer.scope == "global":
+        outside = conditions(source.buffer, src, planner.ranges)
+        if outside:
+            value = ir.Select(conjunction(outside), source, zero(source.dtype), source.dtype.compute)
+    guard = plan.guard
+    if target.buffer.scope == "global":
+        guard = arith.both(guard, conjunction(conditions(target.buffer, dst, planner.ranges)))
+    return replace(plan, guard=guard, body=(ir.Store(copy.dst.buffer, dst, value),))
+
+
+def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Expr) -> Move:
+    registers = {"fragment", "local"}
+    outer = source if source.buffer.scope == "global" else target if target.buffer.scope == "global" else None
+    verb = ("load" if target.buffer.scope in registers else "store" if source.buffer.scope in registers else "copy")
+    if outer is None:
+        return Move(f"{verb}_vector", target, source, step)
+    if verb == "copy":
+        verb = "copy" if outer is source else "store"
+    rows = conjunction(conditions(outer.buffer, outer.indices, planner.ranges, last=False))
+    index, extent = outer.indices[-1], outer.buffer.shape[-1]
+    inside: ir.Expr = arith.subtract(extent, index)
+    if _whole(planner, index, extent, step):
+        inside = step
+    if rows is not None:
+        inside = ir.Select(rows, inside, ir.Const(0), ir.const(0).dtype)
+    return Move(f"{verb}_inside", target, source, step, inside)
+
+
+def _whole(planner: Planner, index: ir.Expr, extent: ir.Expr, step: ir.Expr) -> bool:
+    """Whether `step` elements from `index` certainly exist."""
+    high = arith.bounds(index, planner.ranges.ranges)[1] + 1          # one past the last start, rounded
+    limit, width = planner.value(extent), planner.value(step)
+    return limit is not None and width is not None and high <= limit and limit % width == 0
+
+
+def _fill(planner: Planner, fill: ir.Fill) -> NestPlan:
+    region = fill.dst
+    scope = region.buffer.scope
+    if scope == "fragment":
+        return _fill_fragment(planner, fill)
+    dims = dimensions(region)
+    extents = [region.extents[d] for d in dims]
+    if scope == "local":
+        loops = [Loop(ir.Var(planner.fresh("ijkl"[n]), kind="loop"), ir.Const(0), e, ir.Const(1), unroll=True)
+                 for n, e in enumerate(extents)]
+        index = tuple(_plain_index(region, dims, [loop.var for loop in loops]))
+        return NestPlan(tuple(loops), (ir.Store(region.buffer, index, fill.value),), reason="every thread has its own")
+    loops, coordinates = strided(planner, extents, ir.Const(1), 1, set())
+    index = tuple(_plain_index(region, dims, coordinates))
+    guard = conjunction(conditions(region.buffer, index, planner.ranges)) if scope == "global" else None
+    return NestPlan(loops, (ir.Store(region.buffer, index, fill.value),), guard=guard,
+                    reason="the block walks the tile")
+
+
+def _fill_fragment(planner: Planner, fill: ir.Fill) -> NestPlan:
+    region = fill.dst
+    axes = planner.layout(region.buffer).axes
+    dims = [d for d, a in enumerate(axes) if not unit(a)]
+    names = planner.slot_names(axes, set())
+    loops = [planner.slot_loop(axes[d], name) for d, name in zip(dims, names)]
+    guards = []
+    for loop, d in zip(loops, dims):
+        if planner.value(region.extents[d]) != axes[d].extent:
+            at = coordinate(axes[d], loop.var)
+            guards += [arith.binary(">=", at, region.offsets[d]),
+                       arith.less(at, arith.add(region.offsets[d], region.extents[d]))]
+    index = _fragment_index(region, dims, [loop.var for loop in loops])
+    return NestPlan(tuple(loops), (ir.Store(region.buffer, index, fill.value),), guard=conjunction(guards),
+                    reason="each thread sets its own part")

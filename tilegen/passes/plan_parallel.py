@@ -1,0 +1,155 @@
+"""plan_parallel: how every T.Parallel nest runs, and safe accesses everywhere.
+
+Precondition: layouts inferred (each Parallel has NestAxes). Effect: each Parallel has a NestPlan: over
+the thread's slots of the fragments it touches, else over the box in steps of the block. Every access
+to a global tensor that may miss it is guarded; plain statements of the block write shared and global
+memory from one thread.
+Before: for i, j in T.Parallel(BM, BN): C_local[i, j] = C_local[i, j] + bias[bx * BN + j]
+After:  for r, c over the thread's slots: { j = C_col(c); C_local[r][c] += bx * BN + j < N ? bias[...] : 0 }
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import arith, ir
+from tilegen.errors import TilegenError
+from tilegen.passes.accesses import common_guard, conjunction, guard_statements
+from tilegen.passes.plan_copies import strided
+from tilegen.passes.planner import THREAD, Planner, coordinate, unit
+from tilegen.passes.replicas import speaker_of
+from tilegen.plan import Loop, NestPlan
+from tilegen.targets.base import Target
+
+_MEMORY = ("shared", "global")
+
+
+def plan_parallel(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    planner = Planner(kernel, target)
+    return planner.finish(_block_level(planner, kernel.body))
+
+
+def _block_level(planner: Planner, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Statements that the whole block runs together."""
+    result: list[ir.Stmt] = []
+    for s in statements:
+        if isinstance(s, ir.Parallel):
+            result.append(replace(s, plan=_nest(planner, s)))
+        elif isinstance(s, (ir.For, ir.While)):
+            body = _block_level(planner, s.body)
+            result.append(replace(guard_statements((replace(s, body=()),), planner.ranges)[0], body=body))
+        elif isinstance(s, ir.If):
+            head = guard_statements((replace(s, then=(), otherwise=()),), planner.ranges)[0]
+            result.append(replace(head, then=_block_level(planner, s.then), otherwise=_block_level(planner, s.otherwise)))
+        else:
+            result.append(_one_thread(planner, guard_statements((s,), planner.ranges)[0]))
+    return tuple(result)
+
+
+def _one_thread(planner: Planner, s: ir.Stmt) -> ir.Stmt:
+    """A write to memory that all threads share is done by one of them, unless it depends on the thread."""
+    inner = s.then[0] if isinstance(s, ir.If) else s
+    if not isinstance(inner, (ir.Store, ir.Atomic)) or inner.buffer.scope not in _MEMORY:
+        return s
+    if any(isinstance(n, ir.Var) and n.kind == "thread" for n in ir.walk(s)):
+        return s
+    condition = arith.binary("==", THREAD, ir.Const(0))
+    if isinstance(s, ir.If):
+        return replace(s, condition=arith.both(condition, s.condition))
+    return ir.If(condition, (s,), loc=s.loc)
+
+
+def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
+    _refuse_scalars(nest)
+    axes = nest.plan.axes
+    if axes is None:
+        return _strided_nest(planner, nest)
+    used = {n.name for s in nest.body for n in ir.walk(s) if isinstance(n, ir.Var)}
+    names = iter(planner.slot_names(axes, used))
+    loops: list[Loop] = []
+    slots: dict[str, ir.Expr] = {}
+    guards: list[ir.Expr] = []
+    touches = _touches_memory(nest)
+    for var, extent, axis in zip(nest.vars, nest.extents, axes):
+        if unit(axis):
+            slots[var.name] = ir.Const(0)
+            loops.append(Loop(ir.Var(var.name, kind="loop"), ir.Const(0), ir.Const(1), ir.Const(1)))
+            continue
+        loop = planner.slot_loop(axis, next(names))
+        let = ir.Let(ir.Var(var.name, kind="let"), coordinate(axis, loop.var))
+        loops.append(replace(loop, lets=(let,)))
+        slots[var.name] = loop.var
+        partial = planner.value(extent) != axis.extent
+        if partial or (axis.padded and touches):
+            guards.append(arith.less(let.var, extent))
+    body = guard_statements(nest.body, planner.ranges)
+    guard, body = common_guard(body)
+    body = _to_slots(body, slots)
+    if guard is not None:
+        guards.append(_to_slots((ir.Assert(guard),), slots)[0].condition)
+    whole = conjunction(guards)
+    loops = _drop_unused(loops, body, whole)
+    once = speaker_of(planner, axes, *_component_threads(planner, nest)) if touches == "write" else None
+    return NestPlan(tuple(loops), body, guard=whole, once=once,
+                    reason="each thread computes the elements of the fragments that it holds")
+
+
+def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
+    names = tuple(var.name for var in nest.vars)
+    used = {n.name for s in nest.body for n in ir.walk(s) if isinstance(n, ir.Var)}
+    loops, _ = strided(planner, list(nest.extents), ir.Const(1), 1, used, names)
+    body = guard_statements(nest.body, planner.ranges)
+    guard, body = common_guard(body)
+    loops = tuple(_drop_unused(list(loops), body, guard))
+    return NestPlan(loops, body, guard=guard, reason="no fragment: the block walks the box, neighbours in one warp")
+
+
+def _refuse_scalars(nest: ir.Parallel) -> None:
+    for s in nest.body:
+        for node in ir.walk(s):
+            if isinstance(node, ir.Store) and node.buffer.scope == "var" and not _declared_inside(nest, node.buffer):
+                raise TilegenError(
+                    "TG0208", f"T.Parallel writes the scalar {node.buffer.name}, which all its iterations share",
+                    node.loc or nest.loc, hint="use T.reduce_*, an atomic on shared memory, or a serial loop")
+
+
+def _declared_inside(nest: ir.Parallel, buffer: ir.Buffer) -> bool:
+    return any(isinstance(n, ir.Alloc) and n.buffer == buffer for s in nest.body for n in ir.walk(s))
+
+
+def _touches_memory(nest: ir.Parallel) -> str:
+    """'write', 'read' or '': what the nest does to shared and global memory."""
+    nodes = [n for s in nest.body for n in ir.walk(s)]
+    if any(isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY for n in nodes):
+        return "write"
+    return "read" if any(isinstance(n, ir.Load) and n.buffer.scope in _MEMORY for n in nodes) else ""
+
+
+def _to_slots(body: tuple[ir.Stmt, ...], slots: dict[str, ir.Expr]) -> tuple[ir.Stmt, ...]:
+    """Elements of fragments by the thread's slot instead of the tile's index."""
+    def rule(node):
+        if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.scope == "fragment":
+            return replace(node, indices=tuple(slots.get(i.name, i) if isinstance(i, ir.Var) else i for i in node.indices))
+        return None
+    return ir.rewrite(body, rule)
+
+
+def _drop_unused(loops: list[Loop], body, guard: ir.Expr | None) -> list[Loop]:
+    """Without the coordinates that nothing reads."""
+    used = arith.names(body) | (arith.names(guard) if guard is not None else set())
+    result: list[Loop] = []
+    for loop in reversed(loops):
+        kept = []
+        for let in reversed(loop.lets):
+            if let.var.name in used:
+                kept.insert(0, let)
+                used |= arith.names(let.value)
+        result.insert(0, replace(loop, lets=tuple(kept)))
+    return result
+
+
+def _component_threads(planner: Planner, nest: ir.Parallel) -> tuple[int, int]:
+    buffers = [n.buffer for s in nest.body for n in ir.walk(s)
+               if isinstance(n, (ir.Load, ir.Store, ir.Atomic)) and n.buffer.scope == "fragment"]
+    layout = planner.layout(buffers[0])
+    return layout.threads_m, layout.threads_n

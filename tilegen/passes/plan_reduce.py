@@ -1,0 +1,105 @@
+"""plan_reduce: a reduction inside each thread, then across the threads that share a row (or column).
+
+Precondition: source and result are fragments. Effect: each Reduce has an OpPlan.
+Before: T.reduce_max(S_local, m_local, dim=1)
+After:  for r: { partial = max over c of S_local[r][c]; m_local[r] = max_in_warp<THREADS_N>(partial) }
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import arith, ir
+from tilegen.dtypes import DType
+from tilegen.layout import Axis
+from tilegen.passes.planner import Planner, coordinate, unit
+from tilegen.plan import KernelPlan, OpPlan
+from tilegen.targets.base import Target
+
+_ACROSS = {"sum": "sum", "abssum": "sum", "max": "max", "absmax": "max", "min": "min"}
+
+
+def plan_reduce(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    planner = Planner(kernel, target)
+    scratch: dict[str, tuple[DType, int]] = {}
+    body = ir.rewrite(kernel.body, lambda n: replace(n, plan=_reduce(planner, n, scratch))
+                      if isinstance(n, ir.Reduce) else None)
+    kernel = planner.finish(body)
+    plan: KernelPlan = kernel.plan
+    return replace(kernel, plan=replace(plan, scratch=tuple(scratch.items())))
+
+
+def _reduce(planner: Planner, reduce: ir.Reduce, scratch) -> OpPlan:
+    layout = planner.layout(reduce.src.buffer)
+    axes = layout.axes
+    kept = [d for d in range(len(axes)) if d != reduce.dim and not unit(axes[d])]
+    names = planner.slot_names(tuple(a for a in axes), set())
+    slot = dict(zip([d for d, a in enumerate(axes) if not unit(a)], names))
+    index: list[ir.Expr] = [ir.Const(0)] * len(axes)
+    for d, name in slot.items():
+        index[d] = ir.Var(name, kind="loop")
+    dtype = reduce.dst.buffer.dtype.compute
+    partial = ir.Var(planner.fresh("partial", "partial_result"), dtype)
+    element: ir.Expr = ir.Load(reduce.src.buffer, tuple(index))
+    if reduce.op in ("absmax", "abssum"):
+        element = ir.Call("abs", (element,), element.dtype.compute)
+    axis = axes[reduce.dim]
+    values = {
+        "kept": [planner.slot_loop(axes[d], slot[d]) for d in kept],
+        "along": [] if unit(axis) else [planner.slot_loop(axis, slot[reduce.dim])],
+        "partial": partial, "identity": identity(reduce.op, dtype), "dtype": dtype,
+        "update": _combine(reduce.op, partial, element, dtype),
+        "guard": arith.less(coordinate(axis, index[reduce.dim]), reduce.src.extents[reduce.dim]) if axis.padded else None,
+        "result": _result(reduce, index), **_across(planner, reduce, axis, partial, dtype, scratch)}
+    combined = values.pop("combined")
+    values["stored"] = combined if reduce.clear else _combine(reduce.op, values["result"], combined, dtype)
+    return OpPlan("reduce", values, values.pop("why"))
+
+
+def _result(reduce: ir.Reduce, index: list[ir.Expr]) -> ir.Load:
+    kept = [i for d, i in enumerate(index) if d != reduce.dim]
+    if len(reduce.dst.buffer.shape) == len(index):
+        kept.insert(reduce.dim, ir.Const(0))
+    return ir.Load(reduce.dst.buffer, tuple(kept) or (ir.Const(0),))
+
+
+def identity(op: str, dtype: DType) -> ir.Const:
+    """The value that changes nothing."""
+    if op in ("sum", "abssum", "absmax"):
+        return ir.Const(0.0 if dtype.is_float else 0, dtype)
+    if dtype.is_float:
+        return ir.Const(float("-inf") if op == "max" else float("inf"), dtype)
+    low = 0 if dtype.kind == "uint" else -(2 ** (dtype.bits - 1))
+    high = 2 ** (dtype.bits - (dtype.kind != "uint")) - 1
+    return ir.Const(low if op == "max" else high, dtype)
+
+
+def _combine(op: str, a: ir.Expr, b: ir.Expr, dtype: DType) -> ir.Expr:
+    name = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "min"}[op]
+    return ir.BinOp(name, a, b, dtype)
+
+
+def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dtype: DType, scratch) -> dict:
+    """How the partial results of the threads along the axis meet."""
+    verb = _ACROSS[reduce.op]
+    if axis.threads == 1:
+        return {"combined": partial, "why": "each thread holds the whole dimension"}
+    across = ir.Var(axis.count_name, kind="knob")
+    power = axis.threads & (axis.threads - 1) == 0
+    if axis.digit != "m" and power and axis.threads <= planner.target.warp_size:
+        call = ir.Call(f"device:{verb}_in_warp<{across.name}>", (partial,), dtype)
+        return {"combined": call, "why": f"the {axis.threads} threads of a row exchange values inside their warp"}
+    room = ir.Var(_scratch(planner, dtype, scratch), dtype)
+    if axis.digit != "m" and power:
+        call = ir.Call(f"device:{verb}_across_warps<{across.name}>", (partial, room), dtype)
+        return {"combined": call, "why": f"{axis.threads} threads share a row: by warp, then through shared memory"}
+    stride = axis.fast_name if axis.digit == "m" else "1"
+    call = ir.Call(f"device:{verb}_across_threads<{across.name}, {stride}>", (partial, room), dtype)
+    return {"combined": call, "why": f"{axis.threads} threads hold parts of a column: through shared memory"}
+
+
+def _scratch(planner: Planner, dtype: DType, scratch) -> str:
+    """The member of Smem for values of `dtype` on their way between threads."""
+    name = "scratch" if not scratch or list(scratch)[0] == dtype.name else f"scratch_{dtype.name}"
+    scratch[dtype.name] = (name, planner.threads)
+    return "s." + name

@@ -1,0 +1,51 @@
+"""plan_storage: how fragments, local arrays and scalars are declared.
+
+Precondition: layouts inferred. Effect: each Alloc outside of shared memory has an OpPlan with its
+extents in registers; an Alloc and the T.clear that follows it become one declaration.
+Before: C_local = T.alloc_fragment((BM, BN)); T.clear(C_local)    After: float C_local[C_ROWS][C_COLS] = {};
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import ir
+from tilegen.plan import OpPlan
+from tilegen.targets.base import Target
+
+
+def plan_storage(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    def attach(node):
+        if isinstance(node, ir.Alloc) and node.buffer.scope != "shared" and node.plan is None:
+            return replace(node, plan=_declaration(kernel, node, zeroed=False))
+        return None
+    return replace(kernel, body=ir.rewrite(_merge_clears(kernel, kernel.body), attach))
+
+
+def _merge_clears(kernel: ir.Kernel, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Moves each Alloc to the clear that follows it in the same list, where nothing uses it between."""
+    result = list(statements)
+    for alloc in [s for s in statements if isinstance(s, ir.Alloc) and s.buffer.scope in ("fragment", "local")]:
+        start = result.index(alloc)
+        first = next((s for s in result[start + 1:] if _mentions(s, alloc.buffer)), None)
+        if isinstance(first, ir.Fill) and _clears_all(first):
+            result[result.index(first)] = replace(alloc, plan=_declaration(kernel, alloc, zeroed=True), loc=first.loc)
+            result.remove(alloc)
+    return tuple(result)
+
+
+def _mentions(s: ir.Stmt, buffer: ir.Buffer) -> bool:
+    return any(isinstance(n, ir.Buffer) and n.name == buffer.name for n in ir.walk(s))
+
+
+def _clears_all(fill: ir.Fill) -> bool:
+    return isinstance(fill.value, ir.Const) and fill.value.value == 0 and fill.dst.extents == fill.dst.buffer.shape
+
+
+def _declaration(kernel: ir.Kernel, alloc: ir.Alloc, zeroed: bool) -> OpPlan:
+    shape = alloc.buffer.shape
+    if alloc.buffer.scope == "fragment":
+        axes = kernel.plan.layouts[alloc.buffer.name].axes
+        shape = tuple(ir.Const(1) if extent == ir.Const(1) else ir.Var(axis.slots_name, kind="knob")
+                      for axis, extent in zip(axes, shape))
+    return OpPlan("alloc", {"shape": shape, "zeroed": zeroed}, "registers of each thread")

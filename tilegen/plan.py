@@ -1,0 +1,124 @@
+"""The decisions of the passes, as data. A template writes a plan down; it never makes one.
+
+Every plan carries its `reason` in words: `tilegen explain` prints it, and the source quotes it where
+it helps the reader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilegen import ir
+from tilegen.dtypes import DType, int32
+from tilegen.layout import Axis, FragmentLayout
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constexpr of the emitted file. With `knob` it stands among the knobs, else below them, where
+    `expr` says how it follows from the others. `legal` says which values it may take."""
+
+    name: str
+    value: int | float | bool
+    comment: str = ""
+    legal: str = ""
+    expr: ir.Expr | None = None
+    knob: bool = False
+    dtype: DType = int32
+
+    @property
+    def var(self) -> ir.Var:
+        return ir.Var(self.name, self.dtype, "knob")
+
+
+@dataclass(frozen=True)
+class Check:
+    """A static_assert: what must hold when a knob is turned, and why."""
+
+    condition: ir.Expr
+    message: str
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One level of a nest: for (int var = start; var < stop; var += step) { lets; ... }"""
+
+    var: ir.Var
+    start: ir.Expr
+    stop: ir.Expr
+    step: ir.Expr
+    unroll: bool = False
+    lets: tuple[ir.Let, ...] = ()
+    pragma: str = ""                     # another pragma line than the unroll one
+
+
+@dataclass(frozen=True)
+class Move(ir.Stmt):
+    """`width` consecutive elements from src to dst, converted. `helper` is the device function that
+    does it; `inside` counts the elements that exist, where that is not certain."""
+
+    helper: str
+    dst: ir.Load
+    src: ir.Load
+    width: ir.Expr
+    inside: ir.Expr | None = None
+    loc: Any = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class NestPlan:
+    """How a data-parallel statement (copy, fill, parallel) runs: loops around a body."""
+
+    loops: tuple[Loop, ...]
+    body: tuple[ir.Stmt, ...]
+    guard: ir.Expr | None = None         # around the body, innermost
+    once: ir.Expr | None = None          # around the whole nest: which threads take part
+    lets: tuple[ir.Let, ...] = ()        # before the loops
+    reason: str = ""
+    template: str = "nest"
+
+
+@dataclass(frozen=True)
+class Nest(ir.Stmt):
+    """A nest of a plan's own, without a statement of the user's."""
+
+    plan: NestPlan
+    loc: Any = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class OpPlan:
+    """How one tile operation with a template of its own runs. `values` are the names and expressions
+    that the template spells; `constants`, `checks` those that it needs."""
+
+    template: str
+    values: dict[str, Any] = field(hash=False, default_factory=dict)
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SharedBuffer:
+    """A shared buffer's place: `exact` are its bytes, `bytes` those rounded up to a multiple of 16."""
+
+    buffer: ir.Buffer
+    exact: int
+    reason: str = ""
+
+    @property
+    def bytes(self) -> int:
+        return -(-self.exact // 16) * 16
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """What holds for the whole kernel."""
+
+    constants: tuple[Constant, ...] = ()
+    checks: tuple[Check, ...] = ()
+    layouts: dict[str, FragmentLayout] = field(hash=False, default_factory=dict)   # by buffer name
+    axes: tuple[Axis, ...] = ()
+    shared: tuple[SharedBuffer, ...] = ()
+    scratch: tuple = ()                            # (type name, (member of Smem, elements)): room for reductions
+    min_blocks: int = 1
+    notes: tuple[tuple[str, str], ...] = ()        # (subject, reason), in order of decision

@@ -1,0 +1,239 @@
+"""Tile IR as Python-like text, for `emit --stop-after` and for people who debug a pass.
+
+The text reads like the kernel that it came from; it is not meant to be parsed again. A plan shows as
+a comment behind its statement.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilegen import ir
+
+# How tightly operators bind, as in Python. A conditional expression binds least, a call most.
+_CONDITIONAL, _NOT, _UNARY, _ATOM = 1, 4, 12, 20
+_PRECEDENCE = {"or": 2, "and": 3, "==": 5, "!=": 5, "<": 5, "<=": 5, ">": 5, ">=": 5, "|": 6, "^": 7, "&": 8,
+               "<<": 9, ">>": 9, "+": 10, "-": 10, "*": 11, "/": 11, "//": 11, "%": 11}
+_COMPARISON = 5
+_AS_CALLS = {"min": "min", "max": "max", "trunc//": "truncdiv", "trunc%": "truncmod"}
+_LOOPS = {"serial": "T.serial", "unrolled": "T.unroll", "vectorized": "T.vectorized",
+          "pipelined": "T.Pipelined", "persistent": "T.Persistent"}
+
+
+def show(node: ir.Kernel | ir.Stmt | ir.Expr | ir.Region) -> str:
+    """The text of a kernel (many lines), of a statement, or of an expression or region (one line)."""
+    if isinstance(node, ir.Kernel):
+        return "\n".join(_kernel(node)) + "\n"
+    if isinstance(node, ir.Stmt):
+        return "\n".join(_statement(node))
+    return _region(node) if isinstance(node, ir.Region) else expression(node)
+
+
+# ---- Expressions ---------------------------------------------------------------------------------
+def expression(node: ir.Expr) -> str:
+    """One expression, with no parentheses but those that it needs."""
+    return _term(node)[0]
+
+
+def _at(node: ir.Expr, level: int) -> str:
+    """The text of an operand that has to bind at least as tightly as `level`."""
+    text, own = _term(node)
+    return text if own >= level else f"({text})"
+
+
+def _term(node: ir.Expr) -> tuple[str, int]:
+    """The text of an expression and how tightly it binds."""
+    match node:
+        case ir.Const(value=value):
+            text = repr(value)
+            return text, _UNARY if text.startswith("-") else _ATOM
+        case ir.Var(name=name):
+            return name, _ATOM
+        case ir.BinOp(op=op, a=a, b=b) if op in _AS_CALLS:
+            return f"{_AS_CALLS[op]}({expression(a)}, {expression(b)})", _ATOM
+        case ir.BinOp(op=op, a=a, b=b):
+            level = _PRECEDENCE[op]
+            return f"{_at(a, level + (level == _COMPARISON))} {op} {_at(b, level + 1)}", level
+        case ir.UnOp(op="not", a=a):
+            return f"not {_at(a, _NOT)}", _NOT
+        case ir.UnOp(op=op, a=a):
+            return f"{op}{_at(a, _UNARY)}", _UNARY
+        case ir.Call(name="infinity", dtype=dtype):
+            return f'infinity("{dtype}")', _ATOM
+        case ir.Call(name=name, args=args):
+            return f"{name}({_list(args)})", _ATOM
+        case ir.Select(condition=condition, a=a, b=b):
+            tight = _CONDITIONAL + 1
+            return f"{_at(a, tight)} if {_at(condition, tight)} else {_at(b, _CONDITIONAL)}", _CONDITIONAL
+        case ir.Cast(a=a, dtype=dtype):
+            return f"{dtype}({expression(a)})", _ATOM
+        case ir.Load(buffer=buffer, indices=indices):
+            return _element(buffer, indices), _ATOM
+    raise AssertionError(f"the printer has no text for {type(node).__name__}")
+
+
+def _list(nodes: tuple[ir.Expr, ...]) -> str:
+    return ", ".join(expression(n) for n in nodes)
+
+
+def _tuple(nodes: tuple[ir.Expr, ...]) -> str:
+    return f"({_list(nodes)}{',' if len(nodes) == 1 else ''})"
+
+
+def _element(buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> str:
+    return f"{buffer.name}[{_list(indices)}]" if indices else buffer.name
+
+
+def _region(node: ir.Region) -> str:
+    """The buffer's name for all of it, else a slice for each dimension and an index for extents of 1."""
+    if all(_is(o, 0) for o in node.offsets) and node.extents == node.buffer.shape:
+        return node.buffer.name
+    slices = map(_slice, node.offsets, node.extents, node.buffer.shape)
+    return f"{node.buffer.name}[{', '.join(slices)}]"
+
+
+def _slice(offset: ir.Expr, extent: ir.Expr, size: ir.Expr) -> str:
+    if _is(offset, 0) and extent == size:
+        return ":"
+    if _is(extent, 1):
+        return expression(offset)
+    if _is(offset, 0):
+        return f":{expression(extent)}"
+    return f"{expression(offset)}:{_at(offset, _PRECEDENCE['+'])} + {_at(extent, _PRECEDENCE['+'] + 1)}"
+
+
+def _is(node: ir.Expr, value: int) -> bool:
+    return isinstance(node, ir.Const) and node.value == value
+
+
+# ---- Statements ----------------------------------------------------------------------------------
+def _statement(node: ir.Stmt) -> list[str]:
+    lines = _lines(node)
+    plan = getattr(node, "plan", None)
+    if plan is not None:
+        lines[0] += f"  # {_plan(plan)}"
+    return lines
+
+
+def _plan(plan: Any) -> str:
+    reason = getattr(plan, "reason", "")
+    return f"{type(plan).__name__}: {reason}" if reason else str(plan)
+
+
+def _body(nodes: tuple[ir.Stmt, ...]) -> list[str]:
+    return [f"    {line}" for node in nodes for line in _statement(node)] or ["    pass"]
+
+
+def _lines(node: ir.Stmt) -> list[str]:
+    match node:
+        case ir.For():
+            return [f"for {node.var.name} in {_range(node)}:", *_body(node.body)]
+        case ir.Parallel():
+            names = ", ".join(v.name for v in node.vars)
+            return [f"for {names} in T.Parallel({_list(node.extents)}{_options(node)}):", *_body(node.body)]
+        case ir.While():
+            return [f"while {expression(node.condition)}:", *_body(node.body)]
+        case ir.If():
+            return _if(node, "if")
+        case _:
+            return [_simple(node)]
+
+
+def _if(node: ir.If, keyword: str) -> list[str]:
+    lines = [f"{keyword} {expression(node.condition)}:", *_body(node.then)]
+    match node.otherwise:
+        case ():
+            return lines
+        case (ir.If(plan=None) as inner,):
+            return lines + _if(inner, "elif")
+    return lines + ["else:", *_body(node.otherwise)]
+
+
+def _range(node: ir.For) -> str:
+    limits = (node.stop,) if _is(node.start, 0) else (node.start, node.stop)
+    limits = limits if _is(node.step, 1) else (node.start, node.stop, node.step)
+    return f"{_LOOPS[node.kind]}({_list(limits)}{_options(node)})"
+
+
+def _options(node: Any) -> str:
+    texts = ((name, expression(v) if isinstance(v, ir.Expr) else repr(v)) for name, v in node.options)
+    return "".join(f", {name}={text}" for name, text in texts)
+
+
+def _simple(node: ir.Stmt) -> str:
+    match node:
+        case ir.Alloc():
+            return _alloc(node)
+        case ir.Fill(dst=dst, value=value):
+            if _is(value, 0):
+                return f"T.clear({_region(dst)})"
+            return f"T.fill({_region(dst)}, {expression(value)})"
+        case ir.Copy(src=src, dst=dst):
+            return f"T.copy({_region(src)}, {_region(dst)}{_options(node)})"
+        case ir.Gemm():
+            return _gemm(node)
+        case ir.Reduce(op=op, src=src, dst=dst, dim=dim):
+            clear = "" if node.clear else ", clear=False"
+            return f"T.reduce_{op}({_region(src)}, {_region(dst)}, dim={dim}{clear})"
+        case ir.Atomic(op=op, buffer=buffer, indices=indices, value=value):
+            return f"T.atomic_{op}({_element(buffer, indices)}, {expression(value)})"
+        case ir.Let(var=var, value=value):
+            return f"{var.name}: {var.dtype} = {expression(value)}"
+        case ir.Store(buffer=buffer, indices=indices, value=value):
+            return f"{_element(buffer, indices)} = {expression(value)}"
+        case ir.Break():
+            return "break"
+        case ir.Continue():
+            return "continue"
+        case ir.Sync(reason=reason):
+            return "T.sync_threads()" + (f"  # {reason}" if reason else "")
+        case ir.Print(message=message, values=values):
+            return "T.print(" + ", ".join([repr(message), *map(show, values)]) + ")"
+        case ir.Assert(condition=condition, message=message):
+            return f"T.device_assert({expression(condition)}" + (f", {message!r})" if message else ")")
+        case ir.Raw(text=text):
+            return f"T.Raw({text!r})"
+    raise AssertionError(f"the printer has no text for {type(node).__name__}")
+
+
+def _alloc(node: ir.Alloc) -> str:
+    buffer = node.buffer
+    if buffer.scope == "var":
+        init = "" if node.init is None else f", init={expression(node.init)}"
+        return f'{buffer.name} = T.alloc_var("{buffer.dtype}"{init})'
+    return f'{buffer.name} = T.alloc_{buffer.scope}({_tuple(buffer.shape)}, "{buffer.dtype}")'
+
+
+def _gemm(node: ir.Gemm) -> str:
+    options = ", transpose_A=True" if node.transpose_a else ""
+    options += ", transpose_B=True" if node.transpose_b else ""
+    options += ", clear_accum=True" if node.clear else ""
+    options += f", policy={node.policy!r}" if node.policy != "square" else ""
+    return f"T.gemm({_region(node.a)}, {_region(node.b)}, {_region(node.c)}{options})"
+
+
+# ---- Kernels -------------------------------------------------------------------------------------
+def _kernel(node: ir.Kernel) -> list[str]:
+    lines = [_knob(k) for k in node.knobs]
+    lines += [f'{v.name} = T.dynamic("{v.name}")' for v in node.sizes]
+    lines += [""] if lines else []
+    lines += ["@T.prim_func", f"def {node.name}(", *(f"    {_param(p)}" for p in node.params), "):"]
+    lines += [f"    T.assume({expression(r)})" for r in node.requires]
+    threads = expression(node.threads[0]) if len(node.threads) == 1 else _tuple(node.threads)
+    names = ", ".join(v.name for v in node.block_vars)
+    names = f"({names})" if len(node.block_vars) > 1 else names
+    plan = "" if node.plan is None else f"  # {_plan(node.plan)}"
+    lines.append(f"    with T.Kernel({_list(node.grid)}, threads={threads}) as {names}:{plan}")
+    return lines + [f"    {line}" for line in _body(node.body)]
+
+
+def _knob(knob: ir.Knob) -> str:
+    value = repr(knob.value) if knob.expr is None else f"{expression(knob.expr)}  # {knob.value!r}"
+    return f"{knob.name} = {value}" + (f"  # {knob.comment}" if knob.comment else "")
+
+
+def _param(param: ir.Param) -> str:
+    if param.buffer is None:
+        return f"{param.name}: {param.var.dtype},"
+    access = "" if param.access == "read" else f"  # {param.access}"
+    return f'{param.name}: T.Tensor({_tuple(param.buffer.shape)}, "{param.buffer.dtype}"),{access}'

@@ -1,0 +1,1 @@
+"""Runs emitted files: reads the launch contract, checks the arguments, launches on the target."""

@@ -1,0 +1,77 @@
+"""Launches C++ kernels: the shared library is called through ctypes, on host memory."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from pathlib import Path
+
+from tilegen.build import cxx
+from tilegen.build.toolchain import Artifact
+from tilegen.errors import TilegenError
+from tilegen.runtime.arrays import ArrayView
+from tilegen.runtime.backend import Backend, compile_contract
+from tilegen.runtime.binding import Bound, Scalar
+from tilegen.runtime.contract import Contract, Param
+from tilegen.runtime.packing import c_type
+
+
+class CpuKernel:
+    """The loaded entry of one shared library. Grid and block are the library's own business."""
+
+    def __init__(self, artifact: Artifact, contract: Contract) -> None:
+        try:
+            self.function = getattr(ctypes.CDLL(str(artifact.path)), contract.entry)
+        except (OSError, AttributeError) as error:
+            raise TilegenError("TG0411", f"cannot load {contract.entry}: {error}") from None
+        self.function.restype = None
+        sizes = [ctypes.c_int32] * len(contract.sizes)
+        self.function.argtypes = [_argument_type(p) for p in contract.params] + sizes
+
+    def prepare(self, bound: Bound) -> tuple:
+        """The C arguments. Raises TG0405 for memory of a GPU."""
+        for name, array in bound.arrays.items():
+            if array.device.kind != "cpu":
+                raise TilegenError("TG0405", f"argument {name} is on {array.device}, but the kernel runs on "
+                                   "the CPU", hint=f"pass a host array, such as {_host_copy(name, array)}")
+        return tuple(a.value if isinstance(a, Scalar) else a.pointer for a in bound.arguments)
+
+    def launch(self, bound: Bound, prepared: tuple, stream: object = None) -> None:
+        """Runs to the end. `stream` has no meaning on the CPU and must be None."""
+        if stream is not None:
+            raise TilegenError("TG0405", "stream= was given, but the kernel runs on the CPU")
+        self.function(*prepared)
+
+
+def require_avx2() -> None:
+    """Raises TG0408 on a processor that cannot run the emitted instructions."""
+    if not has_avx2():
+        raise TilegenError("TG0408", f"this processor ({platform.machine()}) has no AVX2, which CPU kernels "
+                           "use")
+
+
+def has_avx2() -> bool:
+    """Whether the processor says that it has AVX2 and FMA; without /proc, whether it is an x86-64."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.machine().lower() in ("x86_64", "amd64")
+    return " avx2" in flags and " fma" in flags
+
+
+def _argument_type(param: Param) -> type:
+    kind = ctypes.c_void_p if param.is_array else c_type(param.dtype)
+    if kind is None:
+        raise TilegenError("TG0702", f"argument {param.name}: a scalar cannot be a {param.dtype} on the CPU")
+    return kind
+
+
+def _host_copy(name: str, array: ArrayView) -> str:
+    return f"{name}.cpu()" if array.library == "torch" else f"{name}.get()"
+
+
+def _build(text: str, contract: Contract, arch: str | None, compiler: str | None) -> Artifact:
+    return compile_contract(text, contract, cxx.find(compiler), arch or contract.arch or "avx2")
+
+
+BACKEND = Backend("cpu", _build, require_avx2, CpuKernel)

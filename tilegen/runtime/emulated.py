@@ -1,0 +1,61 @@
+"""Launches CUDA, HIP and MACA files on the CPU, through the emulator."""
+
+from __future__ import annotations
+
+import time
+
+from tilegen.build.toolchain import Artifact
+from tilegen.errors import TilegenError
+from tilegen.runtime import emulator
+from tilegen.runtime.arrays import as_numpy
+from tilegen.runtime.backend import Backend
+from tilegen.runtime.binding import Bound, Scalar
+from tilegen.runtime.contract import Contract
+from tilegen.runtime.packing import by_value
+
+
+class EmulatedKernel:
+    """The entry of one file that was compiled for the emulator. `report` is of the last launch."""
+
+    def __init__(self, artifact: Artifact, contract: Contract) -> None:
+        self.contract = contract
+        lanes = warp_size(contract.target, contract.arch)
+        self.library = emulator.Library(artifact.path, artifact.source, lanes)
+        self.report: emulator.Report | None = None
+
+    def prepare(self, bound: Bound) -> list:
+        """NumPy views and C values. Raises TG0405 for memory of a GPU."""
+        for name, array in bound.arrays.items():
+            if array.device.kind != "cpu":
+                raise TilegenError("TG0405", f"argument {name} is on {array.device}, but the emulator runs "
+                                   "on the CPU", hint="pass a host array")
+        return [by_value(a) if isinstance(a, Scalar) else as_numpy(a) for a in bound.arguments]
+
+    def launch(self, bound: Bound, prepared: list, stream: object = None) -> None:
+        """Runs to the end. Raises TG0601 for a fault of the kernel."""
+        geometry = bound.geometry
+        self.report = emulator.launch(self.library, self.contract.entry, geometry.grid, geometry.block,
+                                      geometry.shared, prepared, cluster=geometry.cluster)
+
+
+def warp_size(target: str, arch: str) -> int:
+    """Threads that run in step: 32 for CUDA and RDNA (gfx10 and up), 64 for CDNA and MACA."""
+    return 32 if target == "cuda" or arch.startswith(("gfx10", "gfx11", "gfx12")) else 64
+
+
+def _build(text: str, contract: Contract, arch: str | None, compiler: str | None) -> Artifact:
+    if contract.target not in emulator.SUFFIXES:
+        raise TilegenError("TG0502", f"the emulator runs GPU files; {contract.file} is for {contract.target}")
+    started = time.perf_counter()
+    name = contract.entry + emulator.SUFFIXES[contract.target]
+    lanes = warp_size(contract.target, contract.arch)
+    library = emulator.compile_source(text, contract.target, warp_size=lanes, name=name, compiler=compiler)
+    elapsed = 1e3 * (time.perf_counter() - started)
+    return Artifact(library.path, library.source, "", False, elapsed, "emulator")
+
+
+def _check() -> None:
+    """The emulator runs wherever its C++ compiler does."""
+
+
+BACKEND = Backend("emulator", _build, _check, EmulatedKernel)

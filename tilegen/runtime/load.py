@@ -1,0 +1,120 @@
+"""A callable from an emitted file: read, compile once, launch. The file's own text decides everything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+from tilegen.build.lint import Resources
+from tilegen.build.toolchain import Artifact
+from tilegen.errors import TilegenError
+from tilegen.runtime import cpu, cupy, emulated, hip
+from tilegen.runtime.backend import Backend, Kernel
+from tilegen.runtime.binding import Binder, Bound
+from tilegen.runtime.contract import Contract, read_contract
+from tilegen.runtime.expressions import Number
+
+# Where a contract's target is launched; "emulator" is chosen by load(target=) alone.
+BACKENDS: dict[str, Backend] = {b.name: b for b in (cpu.BACKEND, cupy.BACKEND, hip.BACKEND, emulated.BACKEND)}
+
+
+def load(path_or_text: str | os.PathLike, *, arch: str | None = None, target: str | None = None,
+         compiler: str | None = None) -> Loaded:
+    """The kernel in an emitted file (a path, or the text itself), as a callable.
+
+    `target` and `arch` override the contract's (`target="emulator"` runs a GPU file on the CPU);
+    `compiler` names one of the target's compilers. The file is compiled at the first call, or when
+    `.artifact` or `.resources` is asked for.
+    Raises TG0504 for a file that cannot be read, TG0701 and TG0702 for one without a usable contract,
+    TG0502 for a target that has no launcher.
+    """
+    text, file = _read(path_or_text)
+    contract = read_contract(text, file)
+    chosen = target or contract.target
+    if chosen not in BACKENDS:
+        raise TilegenError("TG0502", f"{file}: the target {chosen!r} cannot be launched",
+                           hint=f"files for {', '.join(BACKENDS)} can")
+    return Loaded(text, contract, BACKENDS[chosen], arch, compiler)
+
+
+class Loaded:
+    """An emitted kernel that can be called. See `load`."""
+
+    def __init__(self, text: str, contract: Contract, backend: Backend, arch: str | None = None,
+                 compiler: str | None = None) -> None:
+        self.source = text
+        self.contract = contract
+        self._backend = backend
+        self._binder = Binder(contract)
+        self._arch = arch
+        self._compiler = compiler
+
+    def __call__(self, *arrays: object, out: object = None, stream: object = None, **named: object) -> object:
+        """Launches the kernel: all arguments in order, or without the outputs, which are then returned.
+
+        Arrays and scalars may be passed by name. `out` gives the memory of left-out outputs; `stream` is
+        a CuPy or torch stream, or its address. Returns the outputs that were left out: one array, or a
+        tuple; None where none was. Raises TG04 errors that name the argument at fault.
+        """
+        bound = self._binder.bind(arrays, named, out)
+        if not bound.geometry.is_empty:
+            kernel = self._kernel
+            kernel.launch(bound, kernel.prepare(bound), stream)
+        return bound.result
+
+    def bind(self, *arrays: object, out: object = None, **named: object) -> BoundCall:
+        """The call with these arguments, checked and prepared once; `bound(stream=...)` only launches."""
+        return BoundCall(self._kernel, self._binder.bind(arrays, named, out))
+
+    @property
+    def knobs(self) -> Mapping[str, Number]:
+        """The knobs as they stand in the file."""
+        return self.contract.knob_values
+
+    @cached_property
+    def artifact(self) -> Artifact:
+        """The compiled file, from the cache where it is there. Raises TG0301, TG0302."""
+        return self._backend.build(self.source, self.contract, self._arch, self._compiler)
+
+    @property
+    def resources(self) -> Resources | None:
+        """Registers, spills, stack and static shared bytes, where the compiler reports them."""
+        return self.artifact.resources
+
+    @cached_property
+    def _kernel(self) -> Kernel:
+        self._backend.check()
+        return self._backend.open(self.artifact, self.contract)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(p.name for p in self.contract.params)
+        return f"<{self.contract.entry}({parts}) for {self._backend.name} {self.contract.arch}>"
+
+
+class BoundCall:
+    """A kernel with its arguments, for the least time between call and launch. Usable in CUDA graphs
+    where all arrays are in GPU memory."""
+
+    def __init__(self, kernel: Kernel, bound: Bound) -> None:
+        self._launch = kernel.launch
+        self._bound = bound
+        self._prepared = None if bound.geometry.is_empty else kernel.prepare(bound)
+        self.result = bound.result
+
+    def __call__(self, stream: object = None) -> object:
+        if self._prepared is not None:
+            self._launch(self._bound, self._prepared, stream)
+        return self.result
+
+
+def _read(path_or_text: str | os.PathLike) -> tuple[str, str]:
+    """The text, and the name that errors show. A string with a line break is the text itself."""
+    if isinstance(path_or_text, str) and "\n" in path_or_text:
+        return path_or_text, "<text>"
+    try:
+        return Path(path_or_text).read_text(encoding="utf-8"), os.fspath(path_or_text)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise TilegenError("TG0504", f"cannot read {os.fspath(path_or_text)}: {reason}") from None

@@ -1,0 +1,48 @@
+"""What a target is: facts about the hardware, and how its language spells things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilegen.dtypes import DType
+
+
+@dataclass(frozen=True)
+class Target:
+    """Facts of one target and arch. Passes receive it and read; nothing here plans."""
+
+    name: str                            # cuda, hip, maca, cpu
+    arch: str                            # sm_80, gfx942, avx2
+    family: str                          # 'gpu' or 'cpu': which list of passes plans for it
+    suffix: str                          # of emitted files: .cu
+    folders: tuple[str, ...]             # template folders, searched in order
+    warp_size: int = 1
+    max_threads: int = 1024
+    max_shared: int = 0                  # bytes of shared memory that one block may have
+    max_registers: int = 255             # of 32 bits, per thread
+    vector_bytes: int = 16               # widest memory access
+    includes: tuple[str, ...] = ()
+    types: dict[str, str] = field(default_factory=dict, hash=False)
+    functions: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)   # dtype -> name -> spelling
+    compile_line: str = ""               # how a person builds the file alone
+
+    def type(self, dtype: DType) -> str:
+        """The name of an element type in emitted text."""
+        return self.types.get(dtype.name, dtype.name)
+
+
+# The C spelling of element types, shared by all targets.
+C_TYPES = {"float64": "double", "float32": "float", "int8": "signed char", "int16": "short", "int32": "int",
+           "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
+           "uint64": "unsigned long long"}
+
+_NAMES = ("exp exp2 exp10 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+          "erf pow fmod hypot floor ceil round trunc nearbyint").split()
+
+# C's math library: float takes an f.
+C_FUNCTIONS = {
+    "float32": {**{n: n + "f" for n in _NAMES}, "abs": "fabsf", "min": "fminf", "max": "fmaxf"},
+    "float64": {**{n: n for n in _NAMES}, "abs": "fabs", "min": "fmin", "max": "fmax"},
+    "int32": {"abs": "abs", "min": "min", "max": "max"},
+    "int64": {"abs": "llabs", "min": "min", "max": "max"},
+}

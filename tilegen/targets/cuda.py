@@ -1,0 +1,28 @@
+"""NVIDIA GPUs through CUDA C++: sm_70 to sm_120."""
+
+from __future__ import annotations
+
+from tilegen.targets.base import C_FUNCTIONS, C_TYPES, Target
+
+DEFAULT_ARCH = "sm_80"
+
+# Most shared memory per block in bytes (CUDA C++ Programming Guide, compute capabilities).
+SHARED = {70: 98304, 72: 98304, 75: 65536, 80: 166912, 86: 101376, 87: 166912, 89: 101376, 90: 232448,
+          100: 232448, 103: 232448, 120: 101376, 121: 101376}
+
+ARCHS = tuple(f"sm_{n}" for n in SHARED) + ("sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a")
+
+
+def capability(arch: str) -> int:
+    """90 for 'sm_90a'."""
+    return int(arch.removeprefix("sm_").rstrip("af"))
+
+
+def make(arch: str) -> Target:
+    """The facts of one arch of ARCHS."""
+    functions = {dtype: dict(names) for dtype, names in C_FUNCTIONS.items()}
+    functions["float32"] |= {"rsqrt": "rsqrtf"}
+    functions["float64"] |= {"rsqrt": "rsqrt"}
+    return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
+                  max_shared=SHARED[capability(arch)], types=C_TYPES, functions=functions,
+                  compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")
