@@ -1,5 +1,4 @@
-"""Y = (X - mean) / sqrt(variance + eps) * gamma + beta along the rows. A block takes several rows in turn and
-keeps gamma and beta in registers; each row is read once."""
+"""Y = (X - mean) / sqrt(variance + eps) * gamma + beta: one block per row, which it reads once."""
 
 import tilegen
 import tilegen.language as T
@@ -7,26 +6,25 @@ import tilegen.language as T
 
 @tilegen.jit
 def layernorm(X: T.Tensor[("M", "N"), "float32"], gamma: T.Tensor[("N",), "float32"], beta: T.Tensor[("N",), "float32"],
-              Y: T.Tensor[("M", "N"), "float32"], BN=8192, rows=8, threads=512, eps=1e-5):
+              Y: T.Tensor[("M", "N"), "float32"], BN=8192, threads=512, eps=1e-5):
     T.assume(N <= BN)
-    with T.Kernel(T.ceildiv(M, rows), threads=threads) as by:
+    with T.Kernel(M, threads=threads) as row:
         scale = T.alloc_fragment((BN,), "float32")
         shift = T.alloc_fragment((BN,), "float32")
         X_local = T.alloc_fragment((1, BN), "float32")
         square = T.alloc_fragment((1, BN), "float32")
         mean = T.alloc_fragment((1,), "float32")
         variance = T.alloc_fragment((1,), "float32")
+        T.copy(X[row, 0], X_local)
+        T.reduce_sum(X_local, mean, dim=1)
+        for i, j in T.Parallel(1, BN):
+            X_local[i, j] = T.if_then_else(j < N, X_local[i, j] - mean[i] / N, 0.0)
+            square[i, j] = X_local[i, j] * X_local[i, j]
+        T.reduce_sum(square, variance, dim=1)
+        for i in T.Parallel(1):
+            variance[i] = T.rsqrt(variance[i] / N + eps)
         T.copy(gamma[0], scale)
         T.copy(beta[0], shift)
-        for row in T.serial(rows):
-            T.copy(X[by * rows + row, 0], X_local)
-            T.reduce_sum(X_local, mean, dim=1)
-            for i, j in T.Parallel(1, BN):
-                X_local[i, j] = T.if_then_else(j < N, X_local[i, j] - mean[i] / N, 0.0)
-                square[i, j] = X_local[i, j] * X_local[i, j]
-            T.reduce_sum(square, variance, dim=1)
-            for i in T.Parallel(1):
-                variance[i] = T.rsqrt(variance[i] / N + eps)
-            for i, j in T.Parallel(1, BN):
-                X_local[i, j] = X_local[i, j] * variance[i] * scale[j] + shift[j]
-            T.copy(X_local, Y[by * rows + row, 0])
+        for i, j in T.Parallel(1, BN):
+            X_local[i, j] = X_local[i, j] * variance[i] * scale[j] + shift[j]
+        T.copy(X_local, Y[row, 0])

@@ -8,9 +8,12 @@ from collections.abc import Callable
 
 import numpy
 from program_draft import Argument, Program
-from tilegen import ir
+from tilegen import ir, passes, targets
+from tilegen.emit.file import emit_file
 from tilegen.frontend import parse
 from tilegen.interpret import run as interpret
+from tilegen.jit import CHECKS
+from tilegen.runtime.load import load
 
 Arrays = dict[str, numpy.ndarray]
 Runner = Callable[[ir.Kernel, Arrays, str], None]        # runs a kernel on a target, in place
@@ -33,6 +36,17 @@ def arrays(program: Program, seed: int = 0) -> Arrays:
 def on_interpreter(kernel: ir.Kernel, contents: Arrays, target: str) -> None:
     """The interpreter as a `Runner`."""
     interpret(kernel, contents)
+
+
+def on_target(kernel: ir.Kernel, contents: Arrays, target: str) -> None:
+    """The emitted text of a target as a `Runner`: C++ is compiled and called, the text for a GPU runs in
+    the emulator."""
+    found = targets.find(target)
+    for step in CHECKS:
+        kernel = step(kernel, found)
+    text = emit_file(passes.run(kernel, found), found, kernel)
+    loaded = load(text, target="cpu" if found.family == "cpu" else "emulator")
+    loaded(*(contents[p.name] for p in kernel.params))
 
 
 def check(program: Program, run: Runner, target: str, seed: int = 0) -> None:

@@ -86,7 +86,8 @@ class Draft:
         name = self.fresh({"shared": "S", "fragment": "F"}[scope])
         shape = [{"m": "BM", "n": "BN", "k": "BK"}[d] for d in dims]
         self.write(f'{name} = T.alloc_{scope}(({", ".join(shape)},), "{value.dtype}")')
-        self.bytes[scope] += math.prod(self.sizes[n] for n in shape) * max(dtypes.lookup(value.dtype).bytes, 4)
+        width = max(dtypes.lookup(value.dtype).bytes, 4)
+        self.bytes[scope] += width * math.prod(self.sizes[n] for n in shape)
         return Tile(name, dims, scope, value)
 
     def keep(self, tile: Tile) -> None:

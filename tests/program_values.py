@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-UNIT = {"float64": 2.0 ** -50, "float32": 2.0 ** -20, "float16": 2.0 ** -10, "bfloat16": 2.0 ** -7}
-BITS = {"float64": 53, "float32": 24, "float16": 24, "bfloat16": 24}      # of the type computed in
+UNIT = {"float64": 2.0 ** -50, "float32": 2.0 ** -20, "float16": 2.0 ** -10, "bfloat16": 2.0 ** -7,
+        "float8_e4m3": 2.0 ** -3, "float8_e5m2": 2.0 ** -2}
 LARGEST = 1e4
 
 
@@ -40,7 +40,8 @@ class Value:
 
     def settled(self) -> Value:
         """With an error, if the value needs more bits than the type that it is computed in has."""
-        if self.exact and not self.integer and self.high / self.grain > 2.0 ** (BITS[self.dtype] - 1):
+        bits = 53 if self.dtype == "float64" else 24               # of the type that is computed in
+        if self.exact and not self.integer and self.high / self.grain > 2.0 ** (bits - 1):
             return replace(self, error=self.high * UNIT[self.dtype])
         return self
 

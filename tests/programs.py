@@ -13,14 +13,15 @@ from typing import Any
 from hypothesis import strategies
 from program_draft import Draft, Program, Tile
 from program_expressions import Choose, Term, as_float, expression, limited
-from program_values import Value, added, chosen, multiplied, summed
+from program_values import Value, added, chosen, computed, multiplied, summed
 
 _FLOATS = ("float32", "float16", "bfloat16", "float64")
+_EIGHT_BITS = ("float8_e4m3", "float8_e5m2")
 
 
 # ---- Sources of tiles ----------------------------------------------------------------------------
 def _input(draft: Draft) -> Value:
-    dtype = draft.choose((*_FLOATS, "int32", "int8", "int64"))
+    dtype = draft.choose((*_FLOATS, "int32", "int8", "int64", *_FLOATS, "int32", *_EIGHT_BITS))
     return Value(8.0, 1.0, 0.0, dtype) if dtype.startswith("int") else Value(2.0, 0.125, 0.0, dtype)
 
 
@@ -125,8 +126,7 @@ def reduction(draft: Draft) -> None:
     source = draft.choose(sources)
     dim, axis, count = draft.choose(((1, "m", "BN"), (0, "n", "BM")))
     name = draft.choose(("sum", "max", "min", "absmax", "abssum"))
-    value = replace(source.value, dtype={"float16": "float32", "bfloat16": "float32", "int8": "int32"}.get(
-        source.value.dtype, source.value.dtype))
+    value = replace(source.value, dtype=computed(source.value.dtype, source.value.dtype))
     value = summed(value, draft.sizes[count], value.dtype) if name.endswith("sum") else value
     tile = draft.tile("fragment", axis, value)
     clear = draft.choose((True, False))
@@ -205,7 +205,7 @@ def store_tile(draft: Draft, tile: Tile) -> None:
     """A tile written to a global tensor: by T.copy, or by guarded elements."""
     dtype = tile.value.dtype
     if not tile.value.integer and tile.value.high < 30000:
-        dtype = draft.choose((dtype, *_FLOATS))
+        dtype = draft.choose((dtype, *_FLOATS, *_FLOATS, *(_EIGHT_BITS if tile.value.high < 400 else ())))
     error = tile.value.stored(dtype).error
     if tile.dims == "mn":
         out = draft.tensor("O", "M, N", dtype, "untouched", error)

@@ -55,7 +55,8 @@ def refused(code: str, **changes: object) -> str:
 
 @pytest.mark.parametrize("dtype, expected", [
     ("float32", float32), ("float16", float16), ("int32", int32), ("bool", bool_),
-    (ml_dtypes.bfloat16, bfloat16), (ml_dtypes.float8_e4m3fn, float8_e4m3), (ml_dtypes.float8_e5m2, float8_e5m2)])
+    (ml_dtypes.bfloat16, bfloat16), (ml_dtypes.float8_e4m3fn, float8_e4m3),
+    (ml_dtypes.float8_e5m2, float8_e5m2)])
 def test_numpy(dtype: object, expected: object) -> None:
     array = numpy.zeros((2, 3), dtype)
     found = view(array, "A")

@@ -109,3 +109,14 @@ def test_matmul_with_ldmatrix_and_copies(shape, order):
 
 def test_matmul_is_clean_when_checked():
     assert run_matmul(MATMUL, (72, 136, 200), check=True) < 3e-3
+
+
+@pytest.mark.parametrize("name, target, tile", [("gemm_mfma.hip", "hip", 32), ("gemm_mma.maca", "maca", 16)])
+def test_matmul_of_a_wave(name, target, tile):
+    rng = np.random.default_rng(0)
+    a, b = ((rng.random(size) - 0.5).astype(np.float16) for size in ((64, 96), (32, 96)))
+    for check in (False, True):
+        c = np.full((64, 32), np.nan, np.float32)
+        library = emulator.compile_source((KERNELS / name).read_text(), target, warp_size=64, name=name, check=check)
+        emulator.launch(library, "gemm", [32 // tile, 64 // tile], [64], 0, [a, b, c, 32, 96])
+        assert np.abs(c - a.astype(np.float32) @ b.astype(np.float32).T).max() < 1e-5

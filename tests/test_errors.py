@@ -23,17 +23,21 @@ EXPECTED = re.compile(r"# error: (TG\d{4})\s*(.*)$")
 
 def cases():
     """(file, function, line, code, text) for each kernel with an expected error."""
+    found = []
     for path in sorted(FOLDER.glob("TG0[015]*.py")):
         text = path.read_text()
-        lines = text.splitlines()
         for node in ast.parse(text).body:
-            if not isinstance(node, ast.FunctionDef):
-                continue
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            for line in range(first, node.end_lineno + 1):
-                match = EXPECTED.search(lines[line - 1])
-                if match:
-                    yield pytest.param(path, node.name, line, match[1], match[2], id=f"{path.stem}-{node.name}")
+            if isinstance(node, ast.FunctionDef):
+                found += expectations(path, node, text.splitlines())
+    return found
+
+
+def expectations(path, node, lines):
+    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    for line in range(first, node.end_lineno + 1):
+        match = EXPECTED.search(lines[line - 1])
+        if match:
+            yield pytest.param(path, node.name, line, match[1], match[2], id=f"{path.stem}-{node.name}")
 
 
 def module_of(path):
@@ -78,4 +82,4 @@ def test_every_file_is_named_after_its_code():
 
 
 def test_there_are_many():
-    assert len(list(cases())) >= 60
+    assert len(cases()) >= 60

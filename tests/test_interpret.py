@@ -24,6 +24,14 @@ def test_outside_of_a_global_tensor_reads_are_zero_and_writes_are_dropped():
         assert result[1].tolist() == [1, 1, 6, 7]
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_gathers_from_small_tensors(n):
+    source, out = buffer("source", (n,)), buffer("out", (4,))
+    program = kernel([source, out], parallel(I, 4, store(out, I, load(source, op("*", op("-", I, 1), 1)))))
+    result = outputs(program, np.arange(n, dtype="float32") + 5, zeros(4))[1]
+    assert result.tolist() == {0: [0, 0, 0, 0], 1: [0, 5, 0, 0], 2: [0, 5, 6, 0]}[n]
+
+
 @pytest.mark.parametrize("scope", ["shared", "fragment", "local"])
 @pytest.mark.parametrize("index", [op("+", I, 1), op("*", op("+", I, 1), 1), op("-", I, 1)])
 def test_outside_of_chip_memory_is_an_error(scope, index):

@@ -7,8 +7,8 @@ import pytest
 from irbuild import (I, PLACE, buffer, call, expr, kernel, load, op, outputs, parallel, refused, store,
                      whole, zeros)
 from tilegen import ir
-from tilegen.dtypes import (bfloat16, bool_, float8_e4m3, float8_e5m2, float16, float32, float64, int8,
-                            int32, int64, uint8, uint32)
+from tilegen.dtypes import (DTYPES, bfloat16, bool_, float8_e4m3, float8_e5m2, float16, float32, float64,
+                            int8, int32, int64, uint8, uint32)
 from tilegen.interpret import MATH
 
 
@@ -60,6 +60,10 @@ def test_declared_integer_width_wraps():
     assert value_of(op("+", ir.const(127, int8), ir.const(1, int8))) == 128        # promoted to int32
 
 
+def test_float_division():
+    assert value_of(op("/", 7.0, 2.0)) == 3.5 and value_of(op("/", -1.0, 4.0)) == -0.25
+
+
 def test_float_division_by_zero_is_infinite():
     assert value_of(op("/", 1.0, 0.0)) == math.inf and math.isnan(value_of(op("/", 0.0, 0.0)))
 
@@ -93,10 +97,19 @@ def test_small_floats_round_once(dtype):
     (ir.const(2 ** 24 + 1), float32, 2.0 ** 24), (ir.const(1 + 2.0 ** -8), bfloat16, 1.0),
     (ir.const(1 + 3 * 2.0 ** -8), bfloat16, 1 + 2.0 ** -6), (ir.const(70000.0), float16, math.inf),
     (ir.const(448.0), float8_e4m3, 448.0), (ir.const(1e6), float8_e5m2, math.inf),
-    (ir.const(7), float8_e4m3, 7.0),
+    (ir.const(7), float8_e4m3, 7.0), (ir.const(2 ** 24 + 1), float64, 2.0 ** 24 + 1),
 ])
 def test_casts(source, dtype, result):
     assert value_of(ir.Cast(source, dtype)) == dtype.numpy.type(result)
+
+
+@pytest.mark.parametrize("source", DTYPES.values(), ids=str)
+def test_casts_between_all_types_keep_small_numbers(source):
+    for target in DTYPES.values():
+        for number in (0, 1, 3):
+            expected = bool(number) if bool_ in (source, target) else number
+            value = ir.Const(bool(number) if source == bool_ else number, source)
+            assert float(value_of(ir.Cast(value, target))) == float(expected), (source, target, number)
 
 
 def test_float8_e4m3_overflow_is_nan():

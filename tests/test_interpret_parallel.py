@@ -154,6 +154,14 @@ def test_local_buffers_belong_to_one_iteration():
         assert outputs(kernel([out], *body), zeros(4)).tolist() == [0, 3, 4, 7]
 
 
+def test_local_buffers_in_nested_parallel_loops():
+    x, out = buffer("x", (), int32, "var"), buffer("out", (3, 4), int32)
+    inner = parallel(J, 4, store(x, (), op("+", load(x), J)), store(out, (I, J), load(x)))
+    program = kernel([out], parallel(I, 3, ir.Alloc(x, op("*", I, 10)), inner))
+    expected = [[10 * i + j for j in range(4)] for i in range(3)]
+    assert outputs(program, zeros(3, 4, dtype="int32")).tolist() == expected
+
+
 def test_local_memory_written_in_parallel_has_no_value_after_it():
     out, x = buffer("out", (1,)), buffer("x", (), scope="var")
     program = kernel([out], ir.Alloc(x, expr(1.0)), parallel(I, 4, store(x, (), 2.0)), store(out, 0, load(x)))
@@ -169,6 +177,9 @@ def test_iterations_that_write_different_values_are_refused():
     assert error.loc is PLACE and "out[0]" in error.message
     row = store(out, I, op("+", load(out, I), ir.Cast(J, float32)))
     refused("TG0114", kernel([out], parallel((I, J), (4, 3), row)), zeros(4))
+    undefined = ir.Select(op("==", I, 0), expr(1.0), expr(math.nan), float32)
+    refused("TG0114", kernel([out], parallel(I, 4, store(out, op("//", I, 2), undefined))), zeros(4))
+    outputs(kernel([out], parallel(I, 4, store(out, op("//", I, 2), math.nan))), zeros(4))
     same = store(out, op("//", I, 2), 5.0)
     assert outputs(kernel([out], parallel(I, 4, same)), zeros(4)).tolist() == [5, 5, 0, 0]
 

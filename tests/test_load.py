@@ -102,7 +102,8 @@ def test_files_that_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "plain.cu").write_text("int x;\n")
     assert "plain.cu has no launch contract" in refused("TG0701", load, tmp_path / "plain.cu").message
     other = SCALE.read_text().replace('"target": "cpu"', '"target": "maca"')
-    assert "'maca' cannot be launched" in refused("TG0502", load, other).message
+    assert "is for maca and cannot be launched" in refused("TG0502", load, other).message
+    assert "with the target cuda" in refused("TG0502", load, SCALE, target="cuda").message
     arguments = (floats(1, 1), floats(1), 1.0)
     assert "not installed" in refused("TG0301", load(SCALE, compiler="nosuch++"), *arguments).message
     other = SCALE.read_text().replace('"entry": "scale_add"', '"entry": "f"')
@@ -251,6 +252,14 @@ def test_launches_that_no_gpu_takes(cupy: CupyModule) -> None:
         raise CudaError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
     cupy.run = fail
     assert "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" in refused("TG0411", load(TRANSPOSE), floats(1, 1)).message
+
+
+def test_a_cubin_that_the_gpu_does_not_take(cupy: CupyModule) -> None:
+    def fail(path: str) -> None:
+        raise CudaError("CUDA_ERROR_NO_BINARY_FOR_GPU")
+    cupy.RawModule = fail
+    kernel = load(TRANSPOSE, arch="sm_80")
+    assert "CUDA_ERROR_NO_BINARY_FOR_GPU" in refused("TG0408", kernel, floats(1, 1)).message
 
 
 def test_empty_arrays_are_not_launched(cupy: CupyModule) -> None:

@@ -74,7 +74,8 @@ def test_programs_cover_the_language():
                  "T.Parallel", "T.reduce_sum", "T.reduce_max", "clear=False", "T.atomic_add", "T.dynamic",
                  "T.alloc_shared", "T.alloc_fragment", "T.alloc_var", "while ", "if ", "else:", "break",
                  "continue", "T.fill", "T.clear", "T.if_then_else", "T.cast", "T.clamp", "T.exp(", "T.tanh(",
-                 "//", "% ", "bfloat16", "float16", "float64", "int8", "int64", "M = 1\n", "N = 1\n", "K = 1\n"):
+                 "//", "% ", "bfloat16", "float16", "float64", "int8", "int64", "M = 1\n", "N = 1\n",
+                 "K = 1\n"):
         assert word in text, word
 
 

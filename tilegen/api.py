@@ -70,7 +70,7 @@ class Factory:
 
     def __init__(self, function: Any, options: Options) -> None:
         functools.update_wrapper(self, function)
-        self._function, self._options = function, options
+        self._function, self.options = function, options
 
     def __call__(self, *args: Any, **values: Any) -> Kernel:
         """The kernel for these arguments of the function. Raises TG0501 for those that are missing, TG0503 for
@@ -95,9 +95,13 @@ class Factory:
         return [name for name, p in parameters.items() if p.default is p.empty and name not in values
                 and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
 
+    def knob_names(self) -> tuple[str, ...]:
+        """The parameters of the function."""
+        return tuple(inspect.signature(self._function).parameters)
+
     def specialize(self, **values: Any) -> Kernel:
         """The kernel for these values, by name."""
-        return Kernel(self._function, self._options, values)
+        return Kernel(self._function, self.options, values)
 
     def _loc(self):
         return source_of(self._function).name_loc()

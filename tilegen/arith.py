@@ -195,7 +195,8 @@ def _expr(value: ir.Expr | int) -> ir.Expr:
 
 # ---- Folding -------------------------------------------------------------------------------------
 def fold(node):
-    """`node` with constants folded and neutral elements dropped; knobs and sizes keep their names."""
+    """`node` (or a tuple of nodes) with constants folded and neutral elements dropped; knobs and sizes
+    keep their names."""
     return ir.rewrite(node, lambda n: fold_one(n) if isinstance(n, ir.Expr) else None)
 
 

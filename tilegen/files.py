@@ -9,14 +9,17 @@ from pathlib import Path
 from tilegen.errors import TilegenError
 
 
-def write(path: str | os.PathLike, text: str, overwrite: bool = False) -> Path:
-    """Writes `text` to `path` in one step, so that an interrupt leaves no half-written file.
+def write(path: str | os.PathLike, text: str, overwrite: bool = False, parents: bool = False) -> Path:
+    """Writes `text` to `path` in one step, so that an interrupt leaves no half-written file; with `parents`,
+    folders that are missing are made.
 
     Raises TG0504 where the file cannot be written, and, without `overwrite`, where it exists with another
     content.
     """
     path = Path(path)
     try:
+        if parents:
+            path.parent.mkdir(parents=True, exist_ok=True)
         if not overwrite and path.exists() and path.read_bytes() != text.encode():
             raise TilegenError("TG0504", f"{path} exists and has another content",
                                hint="pass overwrite=True to replace it, or choose another name")

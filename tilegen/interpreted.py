@@ -11,7 +11,6 @@ from tilegen.interpret import run
 from tilegen.passes.ranges import collect
 from tilegen.runtime.arrays import as_numpy
 from tilegen.runtime.binding import Binder, Bound, Scalar
-from tilegen.runtime.constants import read_constants
 from tilegen.runtime.contract import Contract, Param
 from tilegen.dtypes import lookup
 
@@ -53,15 +52,10 @@ class Interpreted:
 
 
 def contract(kernel: ir.Kernel) -> Contract:
-    """What a caller has to keep to, of a kernel that no file was emitted for."""
-    fields = emitted.fields(kernel, targets.find("cpu"), [], collect(kernel).ranges, "0", "")
-    knobs = "\n".join(f"constexpr {_c_type(k.value)} {k.name} = {str(k.value).lower()};" for k in kernel.knobs)
+    """What a caller has to keep to, of a kernel that no file was emitted for; knobs are numbers in it."""
+    fields = emitted.fields(kernel, targets.find("cpu"), [], set(), collect(kernel).ranges, "0", "")
     params = tuple(Param(p["name"], lookup(p["dtype"]), tuple(p["shape"]) if "shape" in p else None,
                          p.get("access", "read")) for p in fields["params"])
-    return Contract(entry=kernel.name, target="interpreter", arch="", knobs=(), grid=tuple(fields["grid"]), block=("1",),
-                    shared="0", params=params, sizes=tuple(fields.get("sizes", ())),
-                    requires=tuple(fields.get("requires", ())), constants=read_constants(knobs, "<kernel>"))
-
-
-def _c_type(value: int | float | bool) -> str:
-    return {bool: "bool", int: "long long", float: "double"}[type(value)]
+    return Contract(entry=kernel.name, target="interpreter", arch="", knobs=(), grid=tuple(fields["grid"]),
+                    block=("1",), shared="0", params=params, sizes=tuple(fields.get("sizes", ())),
+                    requires=tuple(fields.get("requires", ())))

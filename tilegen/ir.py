@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any
 
 from tilegen.dtypes import DType, bool_, float32, int32
@@ -336,12 +337,16 @@ class Raw(Stmt):
 
 
 # ---- Generic traversal ---------------------------------------------------------------------------
+@lru_cache
+def _inner(kind: type) -> tuple[str, ...]:
+    """The fields of a node that may hold nodes."""
+    return tuple(f.name for f in fields(kind) if f.name not in ("loc", "launch_loc", "plan"))
+
+
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside `node`, in field order (plans are not entered)."""
-    for f in fields(node):
-        if f.name in ("loc", "launch_loc", "plan"):
-            continue
-        value = getattr(node, f.name)
+    for name in _inner(type(node)):
+        value = getattr(node, name)
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Node):
                 yield item
@@ -366,13 +371,10 @@ def rewrite(node: Any, rule: Callable[[Node], Any]) -> Any:
         same = len(parts) == len(node) and all(a is b for a, b in zip(parts, node))
         return node if same else tuple(parts)
     changes = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if f.name in ("loc", "launch_loc", "plan") or not isinstance(value, (Node, tuple)):
-            continue
-        new = rewrite(value, rule)
-        if new is not value:
-            changes[f.name] = new
+    for name in _inner(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, (Node, tuple)) and (new := rewrite(value, rule)) is not value:
+            changes[name] = new
     node = replace(node, **changes) if changes else node
     new = rule(node)
     return node if new is None else new

@@ -80,7 +80,7 @@ class Specialised:
         """A copy of the text under a name that follows from its content."""
         content = hashlib.sha256(self.source.encode()).hexdigest()[:8]
         name = f"{self.kernel.name}-{self.target.arch}-{content}{self.target.suffix}"
-        files.write(folder / name, self.source, overwrite=True)
+        files.write(folder / name, self.source, overwrite=True, parents=True)
 
 
 def check_outputs(kernel: ir.Kernel, outputs: tuple[str | int, ...]) -> None:

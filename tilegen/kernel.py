@@ -38,7 +38,7 @@ class Kernel:
 
     def __init__(self, function: Any, options: Options, values: Mapping[str, Any]) -> None:
         functools.update_wrapper(self, function.function if isinstance(function, PrimFunc) else function)
-        self._function, self._options, self._values = function, options, dict(values)
+        self._function, self.options, self._values = function, options, dict(values)
         self._specialised: dict[tuple, Specialised] = {}
         self._ready: dict[tuple, Loaded] = {}           # for plain calls, by the kinds of their arguments
         self._file = EditedFile(options.file, self._specialise) if options.file else None
@@ -64,7 +64,7 @@ class Kernel:
 
     def specialize(self, **values: Any) -> Kernel:
         """The kernel with these knobs; a size that gets a number becomes a constant."""
-        return Kernel(self._function, self._options, {**self._values, **values})
+        return Kernel(self._function, self.options, {**self._values, **values})
 
     def on(self, place: str) -> Loaded | Interpreted:
         """The kernel on one place: "emulator" (a GPU file, on the CPU), "interpreter" (NumPy, from the IR), or
@@ -72,7 +72,7 @@ class Kernel:
         if place == "interpreter":
             return Interpreted(self.ir)
         if place == "emulator":
-            name = self._options.target or config.target or "cuda"
+            name = self.options.target or config.target or "cuda"
             return self.specialised("cuda" if name == "cpu" else name).emulated
         return self.specialised(place).loaded
 
@@ -95,7 +95,7 @@ class Kernel:
         """Writes the emitted text to a file, in one step; the suffix of `path` decides the target where nobody
         else does. Raises TG0504 where a file of another content is there, unless `overwrite` is true."""
         path = Path(path)
-        if target is None and self._options.target is None:
+        if target is None and self.options.target is None:
             target = next((name for name in targets.modules() if targets.find(name).suffix == path.suffix), None)
         return files.write(path, self.emit(target, arch), overwrite)
 
@@ -121,38 +121,42 @@ class Kernel:
         code = self.__wrapped__.__code__
         return f"<kernel {self.__name__} at {os.path.basename(code.co_filename)}:{code.co_firstlineno}>"
 
+    def knob_names(self) -> tuple[str, ...]:
+        """The parameters of the function that are no arguments of a launch."""
+        return tuple(name for name in self._parameters.order if name not in self._parameters.arguments)
+
     # ---- Specialising ----------------------------------------------------------------------------
     def specialised(self, target: str | None = None, arch: str | None = None,
                     values: Mapping[str, Any] | None = None) -> Specialised:
         """The kernel for one target and these values, with every step on its way: IR, plans, text, callable."""
-        own = self._options.arch if target in (None, self._options.target) else None
-        return self._specialise(placement.choose(target or self._options.target, arch or own), values)
+        own = self.options.arch if target in (None, self.options.target) else None
+        return self._specialise(placement.choose(target or self.options.target, arch or own), values)
 
     def _specialise(self, target: Target, values: Mapping[str, Any] | None = None) -> Specialised:
         values = {**self._values, **(values or {})}
         key = (target.name, target.arch, *((name, _key(value)) for name, value in sorted(values.items())))
         if key not in self._specialised:
-            self._specialised[key] = Specialised(self._function, target, values, self._options.outputs)
+            self._specialised[key] = Specialised(self._function, target, values, self.options.outputs)
         return self._specialised[key]
 
     def _choose(self, call: Call) -> Loaded:
         """The callable for a call; remembered for the next call of its kinds, where these say enough."""
         if self._file:
             if call.values:
-                raise TilegenError("TG0503", f"{self.__name__} runs {self._options.file}: its knobs are in that file")
+                raise TilegenError("TG0503", f"{self.__name__} runs {self.options.file}: its knobs are in that file")
             return self._file.loaded()
-        if self._options.target:
+        if self.options.target:
             loaded = self.specialised(values=call.values).loaded
         else:
             arguments = [*call.args, *call.named.values()]
-            loaded = self._specialise(placement.for_arguments(arguments, self._options.arch), call.values).loaded
+            loaded = self._specialise(placement.for_arguments(arguments, self.options.arch), call.values).loaded
         if not call.values and not call.named and all(map(_is_told_by_kind, call.args)):
             self._ready[_kinds(call.args)] = loaded
         return loaded
 
     @functools.cached_property
     def _parameters(self) -> Parameters:
-        return Parameters(self._function, self._options.is_factory, lambda: self.ir)
+        return Parameters(self._function, self.options.is_factory, lambda: self.ir)
 
 
 def _kinds(args: tuple) -> tuple:

@@ -30,6 +30,7 @@ class Axis:
     vector_name: str = ""        # of the emitted constant: C_VEC
     count_name: str = ""         # of the constant that is `threads`: THREADS_M
     fast_name: str = ""          # of the constant that counts the threads of a row: THREADS_N
+    warped: bool = False         # whether warps are blocks of 4 x 8 threads (see FragmentLayout)
 
     @property
     def slots(self) -> int:
@@ -53,15 +54,22 @@ class Axis:
 
 @dataclass(frozen=True)
 class FragmentLayout:
-    """The axes of a fragment, one per dimension."""
+    """The axes of a fragment, one per dimension. Threads are numbered row by row, or, where `warped`,
+    in blocks of 4 x 8 (32 threads), in which neighbours are two rows of one column."""
 
     axes: tuple[Axis, ...]
     threads_m: int
     threads_n: int
+    warped: bool = False
 
     def digit(self, axis: Axis, thread: int) -> int:
         """The number of `thread` along `axis`."""
-        return {"m": thread // self.threads_n, "n": thread % self.threads_n, "all": thread, "": 0}[axis.digit]
+        m, n = divmod(thread, self.threads_n)
+        if self.warped:
+            warp, lane = divmod(thread, 32)
+            m = warp // (self.threads_n // 8) * 4 + lane // 16 * 2 + lane % 2
+            n = warp % (self.threads_n // 8) * 8 + lane % 16 // 2
+        return {"m": m, "n": n, "all": thread, "": 0}[axis.digit]
 
     def table(self) -> dict[tuple[int, tuple[int, ...]], tuple[int, ...]]:
         """{(thread, slots): element} for every thread and register that holds an element."""

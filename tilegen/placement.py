@@ -20,10 +20,9 @@ def choose(name: str | None = None, arch: str | None = None, default: str | None
     The architecture is `arch`, else the setting's, else that of the GPU present (where the target was
     found by looking for one), else the target's own default. Raises TG0502 for names that do not exist.
     """
-    looked = not (name or config.target or default)
-    name = name or config.target or default or (gpu() or "cpu")
-    arch = arch or arch_setting(name) or (device_arch() if looked and name == "cuda" else None)
-    return targets.find(name, arch)
+    named = name or config.target or default
+    name = named or gpu() or "cpu"
+    return targets.find(name, arch or arch_setting(name) or (None if named else _present_arch(name)))
 
 
 def for_arguments(arguments: Iterable[object], arch: str | None = None) -> Target:
@@ -32,7 +31,7 @@ def for_arguments(arguments: Iterable[object], arch: str | None = None) -> Targe
         for value in arguments:
             if is_array(value) and arrays.view(value, "").device.kind == "gpu":
                 name = "hip" if _is_hip(value) else "cuda"
-                return targets.find(name, arch or arch_setting(name) or (device_arch() if name == "cuda" else None))
+                return targets.find(name, arch or arch_setting(name) or _present_arch(name))
     return choose(arch=arch)
 
 
@@ -51,7 +50,8 @@ def is_array(value: object) -> bool:
     """Whether `value` is something that a kernel takes as a tensor."""
     if isinstance(value, type):
         return False
-    return hasattr(value, "__dlpack__") or hasattr(value, "__cuda_array_interface__") or getattr(value, "shape", ()) != ()
+    return getattr(value, "shape", ()) != () or hasattr(value, "__dlpack__") or \
+        hasattr(value, "__cuda_array_interface__")
 
 
 def gpu() -> str | None:
@@ -75,8 +75,10 @@ def can_launch(target: str) -> bool:
 
 
 @lru_cache
-def device_arch() -> str | None:
-    """The architecture of the present NVIDIA GPU, with the suffix of its own instructions where it has any."""
+def _present_arch(target: str) -> str | None:
+    """The architecture of the NVIDIA GPU here, with the suffix of its own instructions where it has any."""
+    if target != "cuda" or not can_launch("cuda"):
+        return None
     capability = arrays.require_cupy("finding the GPU").cuda.Device().compute_capability
     known = targets.modules()["cuda"].ARCHS
     older = [a for a in known if a.removeprefix("sm_").isdigit() and int(a.removeprefix("sm_")) <= int(capability)]

@@ -67,6 +67,14 @@ class Move(ir.Stmt):
 
 
 @dataclass(frozen=True)
+class PlacedBuffer(ir.Buffer):
+    """A tile in an order of its own: the function `accessor` of the file finds an element from its last
+    two indices."""
+
+    accessor: str = ""
+
+
+@dataclass(frozen=True)
 class NestPlan:
     """How a data-parallel statement (copy, fill, parallel) runs: loops around a body."""
 
@@ -98,6 +106,25 @@ class OpPlan:
 
 
 @dataclass(frozen=True)
+class PipelinePlan:
+    """The first `producers` statements of the loop body fill stage `ko % stages`; `reason` in words."""
+
+    producers: int
+    stages: ir.Expr
+    stage: ir.Var
+    steps: ir.Var
+    buffers: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SynchronousPlan:
+    """A pipelined loop that loads and computes in turn, because of `reason`."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class SharedBuffer:
     """A shared buffer's place: `exact` are its bytes, `bytes` those rounded up to a multiple of 16."""
 
@@ -120,5 +147,4 @@ class KernelPlan:
     axes: tuple[Axis, ...] = ()
     shared: tuple[SharedBuffer, ...] = ()
     scratch: tuple = ()                            # (type name, (member of Smem, elements)): room for reductions
-    min_blocks: int = 1
     notes: tuple[tuple[str, str], ...] = ()        # (subject, reason), in order of decision

@@ -4,7 +4,7 @@ ${ ("// " ~ line).rstrip() }
 
 <% set text = plain | join("\n\n") ~ body %>
 #include <immintrin.h>
-<% for include, mark in [("algorithm", "std::"), ("cmath", "std::"), ("cstdio", "printf("), ("cstdlib", "abort("), ("cstring", "memcpy("), ("limits", "numeric_limits"), ("memory", "unique_ptr"), ("type_traits", "make_unsigned")] if mark in text %>
+<% for include, mark in [("algorithm", "std::"), ("cmath", "std::"), ("cstdio", "printf("), ("cstdlib", "abort("), ("cstring", "memcpy("), ("limits", "numeric_limits"), ("memory", "unique_ptr"), ("type_traits", "_t<")] if mark in text %>
 #include <${ include }>
 <% endfor %>
 

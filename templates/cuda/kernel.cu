@@ -18,7 +18,7 @@ ${ frame.layout_function(axis) }
 <% endif %>
 
 // ---- The kernel --------------------------------------------------------------------------------
-extern "C" __global__ void __launch_bounds__(THREADS, ${ plan.min_blocks })
+extern "C" __global__ void __launch_bounds__(THREADS, ${ frame.min_blocks })
 ${ kernel.name }(${ frame.signature() })
 {
 <% if plan.shared %>

@@ -42,3 +42,14 @@ def wrong_count(A: T.Tensor[(64,), "float32"]):
 def attribute(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1):
         A.name = 1  # error: TG0008 an assignment to A.name
+
+
+def last_of_parallel(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(2) as bx:
+        for i in T.Parallel(64):
+            if i > 3:
+                x = A[i]  # error: TG0008 T.reduce_sum
+        if bx > 1:
+            x = 0.0
+            A[0] = x
+        A[1] = x

@@ -4,7 +4,7 @@ import tilegen.language as T
 
 def tile_of_a_size(A: T.Tensor[("N",), "float32"]):
     with T.Kernel(1):
-        x = T.alloc_shared((N,), "float32")  # error: TG0109 the extent N is known at launch only
+        x = T.alloc_shared((N,), "float32")  # error: TG0109 N is known at launch only
         T.copy(A, x)
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 import filelock
 import platformdirs
 
+from tilegen import config
 from tilegen.errors import TilegenError
 
 LIMIT_BYTES = 2 * 10**9
@@ -40,12 +41,13 @@ class Entry:
     bytes: int
 
     def file(self, name: str) -> Path:
+        """The path of one of its files."""
         return self.path / name
 
 
 def folder() -> Path:
-    """Where the cache is: `TILEGEN_CACHE_DIR`, else the user's cache folder."""
-    chosen = os.environ.get("TILEGEN_CACHE_DIR")
+    """Where the cache is: the setting `cache_dir`, else the user's cache folder."""
+    chosen = config.cache_dir
     return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("tilegen"))
 
 

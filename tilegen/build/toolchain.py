@@ -56,6 +56,7 @@ class Artifact:
 
     @property
     def findings(self) -> list[lint.Finding]:
+        """Warnings, lost performance and spills in the log."""
         return lint.findings(self.log)
 
 

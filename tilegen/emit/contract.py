@@ -29,8 +29,11 @@ def digest(shown: str) -> str:
     return "sha256:" + hashlib.sha256(shown.encode()).hexdigest()[:16]
 
 
-def fields(kernel: ir.Kernel, target: Target, knobs: list[str], ranges, shared: str, ir_hash: str) -> dict:
-    """The contract without its line map."""
+def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str], ranges, shared: str,
+           ir_hash: str) -> dict:
+    """The contract without its line map. Knobs that the file does not hold (not `known`) are written
+    as their values."""
+    kernel = ir.substitute(kernel, {k.name: ir.Const(k.value) for k in kernel.knobs if k.name not in known})
     e = ContractPrinter(target, ranges)
     grid = [e(g) for g in kernel.grid] + ["1"] * (3 - len(kernel.grid))
     result: dict = {"entry": kernel.name, "target": target.name, "arch": target.arch, "knobs": knobs, "grid": grid,

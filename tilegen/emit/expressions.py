@@ -7,6 +7,7 @@ import math
 from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.errors import TilegenError
+from tilegen.plan import PlacedBuffer
 from tilegen.targets.base import Target
 
 # Binding strength of C++ operators, weakest first.
@@ -15,9 +16,9 @@ _LEVELS = (("?:",), ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<"
 PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
 _SPELLING = {"and": "&&", "or": "||", "//": "/", "trunc//": "/", "trunc%": "%"}
 # Pairs that compilers warn about without parentheses.
-_ADVISED = {("||", "&&"), ("|", "&"), ("^", "&"), ("&", "+"), ("&", "-"), ("|", "+"), ("<<", "+"), ("<<", "-"),
-            (">>", "+"), (">>", "-"), ("|", "^"), ("&", "=="), ("&", "<"), ("|", "=="), ("&", "<<"), ("&", ">>"), ("^", "+"), ("^", "-"),
-            *((bits, compared) for bits in "&|^" for compared in ("==", "!=", "<", "<=", ">", ">="))}
+_INSIDE_BITS = ("+", "-", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "&", "|", "^")
+_ADVISED = {("||", "&&"), *((shift, sign) for shift in ("<<", ">>") for sign in "+-"),
+            *((bits, inner) for bits in "&|^" for inner in _INSIDE_BITS if inner != bits)}
 
 
 class Printer:
@@ -124,7 +125,8 @@ class Printer:
         if dtype.kind == "bool":
             return "true" if value else "false"
         if dtype.is_integer:
-            return f"{int(value)}LL" if abs(int(value)) >= 2**31 else str(int(value))
+            suffix = "ULL" if int(value) >= 2**63 else "LL"
+            return f"{int(value)}{suffix}" if abs(int(value)) >= 2**31 else str(int(value))
         if math.isinf(value):
             return ("-" if value < 0 else "") + "infinity()"
         if math.isnan(value):
@@ -138,6 +140,9 @@ class Printer:
         name = self.prefixes.get(buffer.scope, "") + buffer.name
         if buffer.scope == "global":
             return f"{name}[{self(flat_index(buffer, indices))}]"
+        if isinstance(buffer, PlacedBuffer):
+            *lead, row, col = (self(i) for i in indices)
+            return f"{buffer.accessor}({name}{''.join(f'[{i}]' for i in lead)}, {row}, {col})"
         return name + "".join(f"[{self(i)}]" for i in indices)
 
 

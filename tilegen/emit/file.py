@@ -34,11 +34,11 @@ def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: s
         provenance=frame.provenance(command), knobs=constants.knob_lines(knobs, checks, frame.e),
         derived=constants.derived_lines(derived, frame.e), checks=constants.check_lines(checks, frame.e))
     text = wrap(text)
-    facts = contract.fields(kernel, target, [c.name for c in knobs], frame.e.ranges, frame.shared_bytes(),
+    facts = contract.fields(kernel, target, [c.name for c in knobs], {c.name for c in kept}, frame.e.ranges, frame.shared_bytes(),
                             contract.digest(printer.show(original)))
     facts["map"] = contract.line_map(text, os.path.basename(kernel.loc.file) if kernel.loc else "")
     parts = [text.rstrip("\n"), "", contract.render(facts)]
-    test = selftest.render(original, target, frame.e)
+    test = selftest.render(original, target, frame.e, frame.shared_bytes(), {c.name for c in kept})
     return "\n".join(parts + (["", wrap(test)] if test else [])) + "\n"
 
 
@@ -78,6 +78,8 @@ class Frame:
         """`__device__ int C_row(int slot) { return slot * THREADS_M + threadIdx.x / THREADS_N; }`"""
         thread = {"m": f"threadIdx.x / {axis.fast_name}", "n": f"threadIdx.x % {axis.fast_name}", "all": "threadIdx.x",
                   "": "0"}[axis.digit]
+        if axis.warped and axis.digit in ("m", "n"):
+            thread = f"thread_{axis.digit}()"
         run = "slot" if axis.vector == 1 else f"slot / {axis.vector_name}"
         value = run if axis.digit == "" else f"{run} * {axis.count_name} + {thread}"
         if axis.vector > 1:
@@ -90,6 +92,11 @@ class Frame:
         """`bx = blockIdx.x`, for the block variables that the body reads."""
         return [f"{var.name} = blockIdx.{axis}" for var, axis in zip(self.kernel.block_vars, "xyz")
                 if re.search(rf"\b{var.name}\b", body)]
+
+    @property
+    def min_blocks(self) -> str:
+        """The second launch bound."""
+        return "MIN_BLOCKS" if any(c.name == "MIN_BLOCKS" for c in self.plan.constants) else "1"
 
     def launch_origin(self) -> str:
         """`gemm.py:8  with T.Kernel(...) as (bx, by):`"""

@@ -61,7 +61,7 @@ class HostPrinter(Printer):
         if isinstance(e, ir.Cast) and e.dtype.is_float and e.a.dtype.is_float:
             inner = self(e.a)
             needless = not is_small(e.dtype) or e.a.dtype == e.dtype
-            return super()._print(e.a) if needless else (rounded(inner, e.dtype), "atom")
+            return self._print(e.a) if needless else (rounded(inner, e.dtype), "atom")
         if isinstance(e, ir.Cast) and is_small(e.dtype):
             return rounded(self(e.a), e.dtype), "atom"
         return super()._print(e)
@@ -94,9 +94,9 @@ class HostPrinter(Printer):
             case "popcount", (x,):
                 return f"int(std::bitset<{x.dtype.bits}>({self(x)}).count())", "atom"
             case "clz", (x,):
-                return f"leading_zeros({self(ir.Cast(x, DTYPES[f'uint{x.dtype.bits}']))})", "atom"
+                return f"count_leading_zeros({self(ir.Cast(x, DTYPES[f'uint{x.dtype.bits}']))})", "atom"
             case "abs", (x,) if x.dtype.kind == "uint":
-                return super()._print(x)
+                return self._print(x)
         return super()._call(e)
 
 

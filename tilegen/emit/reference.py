@@ -35,8 +35,9 @@ def render(kernel: ir.Kernel, e: HostPrinter) -> str:
     kernel = ir.rewrite(kernel, lambda n: () if isinstance(n, (ir.Print, ir.Sync)) else None)
     writer = PlainText(e, knob_values(kernel))
     text = writer.body(_without_unused(kernel.body))
-    for var, extent in _blocks(kernel):
-        text = block(f"for (int {var} = 0; {var} < {e(extent, '<<')}; ++{var})", text)
+    for inner, (var, extent) in enumerate(_blocks(kernel)):
+        head = f"for (int {var} = 0; {var} < {e(extent, '<<')}; ++{var})"
+        text = f"{head}\n{indent(text)}" if inner else f"{head} {{\n{indent(text)}\n}}"
     if _independent(kernel):
         text = f"#pragma omp parallel for{_collapse(len(kernel.grid))}\n{text}"
     launch = origin(ir.Raw("", loc=kernel.launch_loc))
@@ -131,7 +132,12 @@ class PlainText:
                 return self._assert(s)
             case ir.Raw():
                 return s.text
-        return self.body(as_loops(s, self.numbers), comments=False)
+        return self._scoped(as_loops(s, self.numbers))
+
+    def _scoped(self, statements: tuple[ir.Stmt, ...]) -> str:
+        """The statements of one operation, in braces where they declare something."""
+        text = self.body(statements, comments=False)
+        return f"{{\n{indent(text)}\n}}" if any(isinstance(s, ir.Alloc) for s in statements) else text
 
     # ---- Loops and conditions --------------------------------------------------------------------
     def _head(self, s: ir.For) -> str:

@@ -1,11 +1,64 @@
-"""The `TILEGEN_MAIN` part of an emitted file."""
+"""The `TILEGEN_MAIN` part of an emitted file: a host program that checks and times the kernel.
+
+It fills the inputs with random numbers, launches once, compares every output with plain loops made
+from the tile program, times further launches, and prints one line.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
+
 from tilegen import ir
+from tilegen.emit import templates
 from tilegen.emit.expressions import Printer
+from tilegen.emit.host_names import distinct
+from tilegen.emit.host_program import HostProgram
 from tilegen.targets.base import Target
 
+# Headers by what of them the text names.
+_HEADERS = {
+    "algorithm": r"std::(min|max)\b", "array": r"std::array\b", "bitset": r"std::bitset\b", "chrono": r"std::chrono\b",
+    "cmath": r"std::(fabs|sqrt|ldexp|isfinite)\b|NAN|INFINITY", "cstdio": r"std::(printf|puts)\b",
+    "cstdlib": r"std::(atoi|exit)\b", "cstring": r"std::memset\b", "initializer_list": r"std::initializer_list\b",
+    "memory": r"std::make_unique\b", "random": r"std::mt19937\b", "vector": r"std::vector\b"}
 
-def render(kernel: ir.Kernel, target: Target, e: Printer) -> str:
-    return ""
+
+def render(kernel: ir.Kernel, target: Target, e: Printer, shared: str | None = None,
+           defined: Container[str] | None = None) -> str:
+    """The text of the section, from `#ifdef TILEGEN_MAIN` to `#endif`, for an unplanned kernel.
+
+    `shared` is the file's expression of the shared memory of a block ("0" for none; where it is not
+    given, SMEM_BYTES for kernels with shared tiles). `defined` holds the knobs that are constants of the
+    file; the others are written as numbers.
+    """
+    if defined is not None:
+        values = {k.name: ir.const(k.value) for k in kernel.knobs if k.name not in defined}
+        kernel = ir.substitute(kernel, values)
+    test = HostProgram(distinct(kernel), kernel, target, shared)
+    parts = _parts(test)
+    return templates.render(target.folders, "selftest", headers=_headers("\n".join(parts)), parts=parts)
+
+
+def _parts(test: HostProgram) -> list[str]:
+    """The program from top to bottom, without its includes."""
+    folders = test.target.folders
+    api = templates.render(folders, "selftest_api") if test.target.family == "gpu" else ""
+
+    def part(name: str, **values) -> str:
+        return templates.render(folders, f"selftest_{name}", test=test, api=api, **values)
+    parts = [part("float", f=fields) for fields in test.small_floats] + [part("tensor")]
+    uniform, whole = test.uses("uniform"), test.uses("whole")
+    parts += [part("random", uniform=uniform, whole=whole)] if uniform or whole else []
+    parts += [part(name) for name in test.integer_helpers]
+    if test.obstacle:
+        parts.append(f"// Not checked: {test.obstacle} has no meaning in plain loops.")
+    else:
+        note = "// The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits."
+        parts += [f"{note}\n{test.reference}", part("error")]
+    return [*parts, part("device"), part("main", launch=part("launch"))]
+
+
+def _headers(text: str) -> list[str]:
+    code = re.sub(r"//[^\n]*", "", text)
+    return [header for header, pattern in _HEADERS.items() if re.search(pattern, code)]

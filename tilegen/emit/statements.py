@@ -7,7 +7,7 @@ from tilegen.emit import templates
 from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
 from tilegen.emit.text import block
-from tilegen.plan import Loop, Move, NestPlan, OpPlan
+from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, SynchronousPlan
 from tilegen.targets.base import Target
 
 
@@ -36,6 +36,7 @@ class Emitter:
         parts: list[str] = []
         for statement in statements:
             text = self.statement(statement, comments)
+            plan = getattr(statement, "plan", None)
             if not text:
                 continue
             comment = origin(statement) if comments else ""
@@ -43,9 +44,14 @@ class Emitter:
                 self._last_origin = comment
                 parts.append(_beside(text, comment))
                 continue
-            if comment and comment != self._last_origin and not isinstance(statement, ir.Sync):
+            if comment and comment != self._last_origin and not isinstance(statement, ir.Sync) and \
+                    not isinstance(plan, PipelinePlan):
                 parts.append(f"\n// {comment}" if parts and spaced else f"// {comment}")
                 self._last_origin = comment
+            if isinstance(plan, SynchronousPlan):
+                parts.append(f"// why one stage: {plan.reason}")
+            if isinstance(plan, PipelinePlan) and parts and spaced:
+                parts.append("")
             parts.append(text)
         return "\n".join(parts)
 
@@ -60,6 +66,8 @@ class Emitter:
 
     def _plain(self, s: ir.Stmt, comments: bool) -> str:
         match s:
+            case ir.For(plan=PipelinePlan()):
+                return self.pipeline(s)
             case ir.For():
                 return self.loop(Loop(s.var, s.start, s.stop, s.step, unroll=s.kind in ("unrolled", "vectorized")),
                                  self.body(s.body, comments))
@@ -110,16 +118,17 @@ class Emitter:
         return text
 
     def lets(self, lets: tuple[ir.Let, ...]) -> str:
-        """Named values, those of one type on one line: `const int row = e / BK, col = e % BK;`"""
-        lines: list[tuple[str, list[str]]] = []
-        for let in lets:
-            kind, text = self.target.type(let.var.dtype), f"{let.var.name} = {self.expr(let.value)}"
-            if lines and lines[-1][0] == kind and len(lines[-1][1]) == 1 and \
-                    len(lines[-1][1][0] + text) < LETS_ON_A_LINE:
-                lines[-1][1].append(text)
-            else:
-                lines.append((kind, [text]))
-        return "".join(f"const {kind} {', '.join(texts)};\n" for kind, texts in lines)
+        """Named values, two of one type on a line: `const int row = e / BK, col = e % BK;`"""
+        texts = [f"{let.var.name} = {self.expr(let.value)}" for let in lets]
+        kinds = [self.target.type(let.var.dtype) for let in lets]
+        lines, start = [], 0
+        while start < len(texts):
+            pair = (len(texts) - start) % 2 == 0 and kinds[start] == kinds[start + 1] and \
+                len(texts[start] + texts[start + 1]) < LETS_ON_A_LINE
+            stop = start + (2 if pair else 1)
+            lines.append(f"const {kinds[start]} {', '.join(texts[start:stop])};\n")
+            start = stop
+        return "".join(lines)
 
     def _learn(self, plan: NestPlan) -> None:
         """The ranges of the names that a plan introduces, for the printer."""
@@ -142,6 +151,14 @@ class Emitter:
         if plan.once is not None:
             text = block(f"if ({self.expr(plan.once)})", text)
         return text
+
+    def pipeline(self, s: ir.For) -> str:
+        """A loop whose loads run ahead: one function that fills a stage, one loop."""
+        plan: PipelinePlan = s.plan
+        head = origin(s)
+        load = self.body(s.body[:plan.producers])
+        self._last_origin = head
+        return self.render("pipeline", op=s, plan=plan, load=load, rest=self.body(s.body[plan.producers:]), origin=head)
 
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""

@@ -12,6 +12,7 @@ from tilegen.emit.text import indent
 SUFFIXES = (".cu", ".hip", ".maca", ".cpp", ".h")
 
 
+@lru_cache
 def root() -> Path:
     """The folder of templates: beside the package in a checkout, inside it in a wheel."""
     inside = Path(__file__).resolve().parent.parent / "_templates"

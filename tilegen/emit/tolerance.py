@@ -10,7 +10,7 @@ from tilegen.emit.reference import rounds
 from tilegen.emit.work import cancel
 from tilegen.passes.ranges import Ranges, collect
 
-# The error that one rounding may add, relative to 1 + |result|: a few units in the last place.
+# The error that one rounding may add, relative to the result: some units in the last place.
 UNIT = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2, "float8_e4m3": 0.25, "float8_e5m2": 0.5}
 
 
@@ -81,25 +81,31 @@ def _bound(trips: ir.Expr, known: Ranges) -> ir.Expr:
     return arith.fold(ir.substitute(trips, last))
 
 
-def terms_of(kernel: ir.Kernel) -> list[tuple[float, ir.Expr | None]]:
-    """The tolerance as a sum of numbers, each times the square root of the number of a sum's terms."""
+@dataclass(frozen=True)
+class Part:
+    """A part of the tolerance: `unit` times `count`, or times the square root of `length`."""
+
+    dtype: DType
+    unit: float
+    count: int = 1
+    length: ir.Expr | None = None
+
+
+def parts(kernel: ir.Kernel) -> list[Part]:
+    """The tolerance of a kernel's float results as a sum: one unit of the type that it computes in, one for
+    each rounding to 16 or 8 bits, and for the longest sum in each type the square root of its length."""
     counts: dict[DType, int] = {}
     longest: dict[DType, ir.Expr] = {}
     fixed = {v.name for v in kernel.sizes} | {k.name for k in kernel.knobs}
     env = {k.name: k.value for k in kernel.knobs} | {v.name: 1024 for v in kernel.sizes}
     for r in roundings(kernel):
-        length = arith.product(cancel([f for f in r.terms if arith.names(f) <= fixed])) if r.terms else None
-        if length is None or length == ir.Const(1):
+        length = arith.product(cancel([ir.Const(1), *(f for f in r.terms if arith.names(f) <= fixed)]))
+        if length == ir.Const(1):
             counts[r.dtype] = counts.get(r.dtype, 0) + 1
         elif r.dtype not in longest or (arith.evaluate(length, env) or 0) > (arith.evaluate(longest[r.dtype], env) or 0):
             longest[r.dtype] = length
-    return _summed(kernel, counts, longest)
-
-
-def _summed(kernel: ir.Kernel, counts: dict[DType, int], longest: dict[DType, ir.Expr]) -> list[tuple[float, ir.Expr | None]]:
     tensors = {p.buffer.dtype for p in kernel.params if p.buffer is not None and p.buffer.dtype.is_float}
     wide = float64 if tensors == {float64} else float32
-    small = [(UNIT[d.name] * n, None) for d, n in counts.items() if d.bits < 32]
-    sums = [(UNIT[d.name], length) for d, length in longest.items()]
-    plain = [(UNIT[wide.name], None)] if wide not in longest else []
-    return small + sums + plain
+    small = [Part(d, UNIT[d.name], n) for d, n in counts.items() if d.bits < 32]
+    sums = [Part(d, UNIT[d.name] / (1 if d.bits < 32 else 10), length=n) for d, n in longest.items()]
+    return [Part(wide, UNIT[wide.name]), *small, *sums]

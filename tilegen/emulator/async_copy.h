@@ -24,6 +24,12 @@ TILEGEN_CP_ASYNC(8)
 TILEGEN_CP_ASYNC(16)
 #undef TILEGEN_CP_ASYNC
 
+// BYTES bytes, of which the first `filled` come from `source`.
+template <int BYTES> inline void cp_async(void* target, const void* source, int filled, TILEGEN_AT)
+{
+    queue_copy(target, source, BYTES, filled, at);
+}
+
 inline void cp_async_commit(TILEGEN_AT) { commit_copies(at); }
 template <int PENDING> inline void cp_async_wait(TILEGEN_AT) { wait_for_copies(PENDING, at); }
 inline void cp_async_wait_all(TILEGEN_AT) { commit_copies(at); wait_for_copies(0, at); }

@@ -5,11 +5,9 @@
 
 namespace tilegen_emulator {
 
-template <int BYTES> struct WordOf;
-template <> struct WordOf<1> { typedef uint8_t type; };
-template <> struct WordOf<2> { typedef uint16_t type; };
-template <> struct WordOf<4> { typedef uint32_t type; };
-template <> struct WordOf<8> { typedef uint64_t type; };
+// The bits of an atomic word of 1, 2, 4 or 8 bytes. These are in the runtime, so that they are not instrumented.
+uint64_t load_word(const void* pointer, size_t bytes);
+bool exchange_word(void* pointer, size_t bytes, uint64_t& before, uint64_t after);
 
 // The type itself, in a form from which template arguments are not deduced: the pointer decides.
 template <class T> struct Same { typedef T type; };
@@ -17,18 +15,17 @@ template <class T> using Exactly = typename Same<T>::type;
 
 // Applies `change` to *pointer until nobody interfered; returns the old value.
 template <class T, class Change>
-TILEGEN_PLAIN inline T atomic_update(T* pointer, Change change, Place at)
+inline T atomic_update(T* pointer, Change change, Place at)
 {
-    typedef typename WordOf<sizeof(T)>::type Word;
     touch_atomic(pointer, sizeof(T), at);
-    Word* word = reinterpret_cast<Word*>(pointer);
-    Word before = __atomic_load_n(word, __ATOMIC_SEQ_CST), after;
+    uint64_t before = load_word(pointer, sizeof(T)), after;
     T value;
     do {
         memcpy(&value, &before, sizeof(T));
         const T changed = change(value);
+        after = 0;
         memcpy(&after, &changed, sizeof(T));
-    } while (!__atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    } while (!exchange_word(pointer, sizeof(T), before, after));
     return value;
 }
 

@@ -18,12 +18,13 @@ from tilegen.errors import Loc, TilegenError
 SOURCES = Path(__file__).parent
 # The runtime is compiled in two parts, side by side: they are what a first use waits for.
 RUNTIME = {
-    "machine": ("context", "scheduler", "meetings", "shared_memory", "arrays", "launch", "async_copy"),
+    "machine": ("context", "scheduler", "meetings", "shared_memory", "arrays", "launch", "async_copy",
+                "atomics"),
     "engines": ("matrix", "mbarrier", "tensor_copy", "warpgroup", "clocks", "checker", "global_memory",
-                "instrumentation", "instruction_tables"),
+                "instrumentation", "conflicts", "undefined", "instruction_tables"),
 }
 _COMMON = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-pthread")
-_KERNEL = ("-fno-strict-aliasing", "-fno-math-errno", "-w")
+_KERNEL = ("-fno-strict-aliasing", "-fno-math-errno", "-fstack-clash-protection", "-w")
 _FIRST_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.+)$",
                           re.MULTILINE)
 
@@ -44,8 +45,11 @@ class Mode:
         flags += ["-gdwarf-4"]
         # how a thread_local finds its address decides where __shared__ lies: see shared_memory.cc
         flags += ["-femulated-tls"] if clang else ["-fno-extern-tls-init", *_gcc_tls()]
-        if self.check:
-            flags += ["-fsanitize=thread"]
+        if self.check or self.sanitize:
+            flags += ["-fsanitize=thread", "-fsanitize=alignment"]
+            flags += ["-fno-vectorize", "-fno-slp-vectorize"] if clang else ["-fno-tree-vectorize"]
+        if self.sanitize:
+            flags += ["-fsanitize=undefined", "-fno-sanitize=vptr", *(["-fno-sanitize=function"] if clang else [])]
         return tuple(flags)
 
 

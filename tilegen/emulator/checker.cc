@@ -97,12 +97,13 @@ static void check_write(const Thread& thread, SharedByte& byte, const char* poin
     const Access& copy = byte.arriving ? byte.write : byte.reads[0];
     const Site before = block.group->checker->sites[copy.site];
     char where[200];
-    access_fault(site, &before, "%s %s, which an asynchronous copy of thread %u still %s: wait for it first", verb(kind),
-                 describe_shared(block, block.arena + offset, where, sizeof where), copy.thread % block.count,
-                 byte.arriving ? "writes" : "reads");
+    access_fault(site, &before, "%s %s, which %s of thread %u still %s: wait for it first", verb(kind),
+                 describe_shared(block, block.arena + offset, where, sizeof where), before.what,
+                 copy.thread % block.count, byte.arriving ? "writes" : "reads");
 }
 
-static void check_shared(Thread& thread, Block& block, const char* pointer, size_t bytes, Kind kind, Site site)
+static void check_shared(Thread& thread, Block& block, const char* pointer, size_t bytes, Kind kind, Site site,
+                         bool is_async)
 {
     Checker& checker = *block.group->checker;
     char where[200];
@@ -113,6 +114,8 @@ static void check_shared(Thread& thread, Block& block, const char* pointer, size
     const size_t start = size_t(pointer - block.arena);
     if (shadow.size() < start + bytes) shadow.resize(start + bytes);
     const Access now = {thread.time, number_in_group(thread), site_number(checker, site), kind == Kind::atomic, false};
+    // wgmma and TMA have their own way to the banks
+    if (!is_async) note_bank_access(checker, thread, now.site, kind != Kind::read, uint32_t(start), bytes);
     for (size_t i = start; i < start + bytes; ++i) {
         SharedByte& byte = shadow[i];
         if (byte.arriving || (byte.leaving && kind != Kind::read)) still_in_flight(block, byte, i, kind, site);
@@ -126,14 +129,14 @@ static void check_shared(Thread& thread, Block& block, const char* pointer, size
 }
 
 // ---- All accesses --------------------------------------------------------------------------------
-void check_access(const void* address, size_t bytes, Kind kind, Site site)
+void check_access(const void* address, size_t bytes, Kind kind, Site site, bool is_async)
 {
     Thread& thread = *worker->running;
     const char* pointer = static_cast<const char*>(address);
     if (pointer >= thread.stack && pointer < thread.stack + stack_bytes) return;
     for (Block& block : thread.block->group->blocks)
         if (pointer >= block.arena && pointer < block.arena + arena_bytes)
-            return check_shared(thread, block, pointer, bytes, kind, site);
+            return check_shared(thread, block, pointer, bytes, kind, site, is_async);
     const Launch& launch = *worker->launch;
     for (size_t i = 0; i < launch.arrays.size(); ++i) {
         const GuardedArray& array = launch.arrays[i];
@@ -165,13 +168,7 @@ void touch_write(void* pointer, size_t bytes, size_t alignment, const char* what
     touch(pointer, bytes, alignment, Kind::write, what, at);
 }
 
-// A thread that does nothing but atomics may be waiting for another one: let that one run.
-void touch_atomic(void* pointer, size_t bytes, Place at)
-{
-    Thread& thread = *worker->running;
-    touch(pointer, bytes, bytes, Kind::atomic, "an atomic", at);
-    if (++thread.spins % 64 == 0) yield(at);
-}
+void check_atomic(void* pointer, size_t bytes, Place at) { touch(pointer, bytes, bytes, Kind::atomic, "an atomic", at); }
 
 // ---- Asynchronous copies --------------------------------------------------------------------------
 static SharedByte* shadow_of(const void* pointer)
@@ -185,8 +182,8 @@ static SharedByte* shadow_of(const void* pointer)
 
 void begin_async_write(void* pointer, size_t bytes, Place at)
 {
-    touch_write(pointer, bytes, 1, "an asynchronous copy", at);
     if (!worker->launch->request->check) return;
+    check_access(pointer, bytes, Kind::write, {0, at, "an asynchronous copy"}, bytes > 16);
     SharedByte* shadow = shadow_of(pointer);
     for (size_t i = 0; i < bytes; ++i) shadow[i].arriving = true;
 }
@@ -212,7 +209,7 @@ void begin_async_read(const void* pointer, size_t bytes, const char* what, Place
     SharedByte* shadow = shadow_of(pointer);
     const uint32_t site = site_number(*thread.block->group->checker, {0, at, what});
     for (size_t i = 0; i < bytes; ++i) {
-        shadow[i].leaving = true;
+        ++shadow[i].leaving;
         shadow[i].reads[0] = {thread.time, number_in_group(thread), site, false, true};
     }
 }
@@ -221,7 +218,7 @@ void end_async_read(const void* pointer, size_t bytes)
 {
     if (!worker->launch->request->check) return;
     SharedByte* shadow = shadow_of(pointer);
-    for (size_t i = 0; i < bytes; ++i) shadow[i].leaving = false;
+    for (size_t i = 0; i < bytes; ++i) --shadow[i].leaving;
 }
 
 // A read by TMA or wgmma: ordinary stores become visible to them only through a fence of the storing thread.
@@ -229,7 +226,7 @@ void check_async_read(const void* pointer, size_t bytes, const char* what, Place
 {
     if (!worker->launch->request->check) return;
     const Site site = {0, at, what};
-    check_access(pointer, bytes, Kind::read, site);
+    check_access(pointer, bytes, Kind::read, site, true);
     Group& group = *worker->running->block->group;
     for (Block& block : group.blocks) {
         if (pointer < block.arena || pointer >= block.arena + arena_bytes) continue;

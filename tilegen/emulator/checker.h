@@ -25,7 +25,8 @@ constexpr int reads_kept = 3;
 
 struct SharedByte {
     Access write, reads[reads_kept];
-    bool written, arriving, leaving;             // arriving, leaving: an asynchronous copy writes, reads it
+    bool written, arriving;                      // arriving: an asynchronous copy is still to write it
+    uint16_t leaving;                            // so many asynchronous operations are still to read it
 };
 
 struct GlobalByte {
@@ -35,19 +36,31 @@ struct GlobalByte {
 
 struct GlobalPage { GlobalByte bytes[1024]; };
 
+struct ConflictCount {
+    uint64_t instructions, steps, needed;
+    uint32_t worst, bytes;
+    bool write;
+};
+
+struct WarpAccesses;                             // conflicts.cc
+
 struct Checker {
     std::vector<std::vector<SharedByte>> shared; // of each block
     std::vector<Site> sites;
     std::vector<uint32_t> site_slots;            // a hash table into `sites`
     std::vector<std::vector<GlobalPage*>> global; // of each array
-    uint32_t first_block = 0;                    // the number of the group's first block in this launch
+    std::vector<ConflictCount> conflicts;        // by site
+    std::vector<WarpAccesses*> warps;            // of the resident blocks
     std::vector<bool> synchronised;              // blocks that talked to others through atomics
 };
 
 enum class Kind { read, write, atomic };
 
+void note_bank_access(Checker& checker, const Thread& thread, uint32_t site, bool write, uint32_t address, size_t bytes);
+void finish_bank_accesses(Checker& checker);
+void report_conflicts(const Checker& checker, const Request& request, Report& report);
 uint32_t site_number(Checker& checker, Site site);
-void check_access(const void* pointer, size_t bytes, Kind kind, Site site);
+void check_access(const void* pointer, size_t bytes, Kind kind, Site site, bool is_async = false);
 void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes, Kind kind,
                   Site site);
 [[noreturn]] void access_fault(Site site, const Site* other, const char* format, ...)

@@ -13,9 +13,10 @@ inline int __syncthreads_or(int p, TILEGEN_AT) { int r[3]; block_barrier_vote(p,
 inline void __syncwarp(uint64_t mask = all_lanes(), TILEGEN_AT) { warp_barrier(mask, at); }
 inline void __builtin_amdgcn_s_barrier(TILEGEN_AT) { block_barrier(at, "s_barrier"); }
 inline void __builtin_amdgcn_wave_barrier(TILEGEN_AT) { warp_barrier(all_lanes(), at); }
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() {}
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+// The compiler must not move accesses across a fence; the host's own order is strong enough beside our atomics.
+inline void __threadfence() { asm volatile("" ::: "memory"); }
+inline void __threadfence_block() { asm volatile("" ::: "memory"); }
+inline void __threadfence_system() { asm volatile("" ::: "memory"); }
 inline void __nanosleep(unsigned, TILEGEN_AT) { yield(at); }
 
 // Named barriers: `threads` counts everyone who arrives, whether or not they wait.

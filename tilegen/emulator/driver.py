@@ -39,7 +39,7 @@ def driver_text(text: str, name: str) -> str:
         f'#line 1 "{name}"',
         text,
         '#line 1 "(driver)"',
-        *(f"alignas(1024) thread_local {kind} {variable}[{DYNAMIC_BYTES} / sizeof({kind})];"
+        *(f"alignas(1024) __shared__ {kind} {variable}[{DYNAMIC_BYTES} / sizeof({kind})];"
           for variable, kind in shared.items()),
         "} }",
         *(_dynamic(variable) for variable in shared),

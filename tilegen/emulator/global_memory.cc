@@ -71,6 +71,7 @@ void start_checker(Group& group)
 
 void end_checker(Group& group)
 {
+    finish_bank_accesses(*group.checker);
     for (Block& block : group.blocks)
         for (Thread& thread : block.threads) forget(thread.seen);
 }
@@ -78,6 +79,8 @@ void end_checker(Group& group)
 void delete_checker()
 {
     if (!worker->checker) return;
+    finish_bank_accesses(*worker->checker);
+    report_conflicts(*worker->checker, *worker->launch->request, *worker->launch->report);
     for (std::vector<GlobalPage*>& pages : worker->checker->global)
         for (GlobalPage* page : pages) free(page);
     delete worker->checker;

@@ -35,6 +35,10 @@ static void keep_worker(Worker* kept)
 // ---- Signals -------------------------------------------------------------------------------------
 static pthread_mutex_t signal_lock = PTHREAD_MUTEX_INITIALIZER;
 static int signal_users = 0;
+#if !defined(SI_KERNEL)
+#define SI_KERNEL 0x80                           // Linux on x86: no address, as for a misaligned vector
+#endif
+
 static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, watchdog_signal};
 static struct sigaction before[5];
 
@@ -73,7 +77,9 @@ static void on_signal(int signal, siginfo_t* info, void* context)
         return;                                  // the fault happens again, for whoever was there before
     }
     char message[400], where[200];
-    if (signal == SIGSEGV || signal == SIGBUS) {
+    if (signal == SIGSEGV && info->si_code == SI_KERNEL) {
+        snprintf(message, sizeof message, "misaligned access: a vector at an address that is not a multiple of its size");
+    } else if (signal == SIGSEGV || signal == SIGBUS) {
         describe_address(*worker->launch, worker->running, info->si_addr, where, sizeof where);
         snprintf(message, sizeof message, "out-of-bounds access: %s", where);
     } else if (signal == watchdog_signal) {
@@ -141,6 +147,7 @@ static void work(Launch& launch)
         worker->random = mix(request.seed, number);
         place_blocks(group, number, request);
         group.cluster_arrived = group.cluster_phase = 0;
+        forget(group.clock);
         if (!run_group(group)) break;
     }
     launch.switches += worker->switches;

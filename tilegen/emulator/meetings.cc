@@ -228,23 +228,21 @@ void cluster_barrier_arrive(Place)
 {
     Thread& thread = *worker->running;
     Group& group = *thread.block->group;
-    thread.spins = group.cluster_phase;          // the phase that this thread will wait for
+    thread.cluster_phase = group.cluster_phase;  // the phase that it will wait for
     const unsigned total = unsigned(group.blocks.size()) * thread.block->count;
+    publish(thread, group.clock);
     if (++group.cluster_arrived < total) return;
     group.cluster_arrived = 0;
     ++group.cluster_phase;
-    for (Block& block : group.blocks) {
-        std::vector<Thread*> members;
-        for (Thread& other : block.threads) members.push_back(&other);
-        order_threads(block, members.data(), members.size());
-    }
+    ++worker->barriers;
 }
 
 void cluster_barrier_wait(Place at)
 {
     Thread& thread = *worker->running;
-    ClusterWait wait = {thread.block->group, thread.spins};
+    ClusterWait wait = {thread.block->group, thread.cluster_phase};
     wait_until(cluster_passed, &wait, "the cluster barrier", at);
+    observe(thread, wait.group->clock);
 }
 
 }  // namespace tilegen_emulator

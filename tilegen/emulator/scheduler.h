@@ -49,7 +49,7 @@ struct Thread {
     Place at = {nullptr, 0};
     bool (*ready)(void*) = nullptr;
     void* argument = nullptr;
-    unsigned spins = 0;
+    unsigned spins = 0, cluster_phase = 0;
     CopyQueue* copies = nullptr;                 // asynchronous work that it has not waited for
     StoreQueue* stores = nullptr;
     ProductQueue* products = nullptr;
@@ -91,6 +91,7 @@ struct Group {
     Launch* launch = nullptr;
     std::vector<Block> blocks;
     unsigned cluster_arrived = 0, cluster_phase = 0;
+    Clock* clock = nullptr;                      // checker: what the cluster barrier passes on
     Checker* checker = nullptr;                  // null: nothing is checked
 };
 
@@ -99,6 +100,14 @@ struct Argument {
     void* data;
     uint64_t bytes;
     int kind;                                    // 0 value, 1 array, 2 array that is only read, 3 tensor map
+};
+
+// How an access to shared memory falls on the banks, over the whole launch.
+struct ConflictRow {
+    uint64_t address, instructions, steps, needed;         // of a warp; steps without any conflict, and with
+    uint32_t worst, bytes;
+    int write, line;
+    char file[256];
 };
 
 struct Request {
@@ -111,6 +120,8 @@ struct Request {
     int warp_size, order, os_threads, check;
     uint64_t seed;
     double timeout;
+    ConflictRow* conflicts;
+    int conflict_room;
 };
 
 struct Report {
@@ -120,6 +131,7 @@ struct Report {
     uint64_t address, other_address;             // code addresses, relative to the library; 0: none
     uint64_t blocks, switches, meetings, barriers, shared_bytes;
     double seconds;
+    int conflict_count;
 };
 
 struct GuardedArray { char *data, *mapping; size_t bytes, mapped; void* original; bool writable; };
@@ -190,6 +202,7 @@ void start_checker(Group& group);
 void end_checker(Group& group);
 void delete_checker();
 // checker.cc
+void check_atomic(void* pointer, size_t bytes, Place at);
 void begin_async_write(void* pointer, size_t bytes, Place at);      // from here nobody may touch it,
 void end_async_write(void* pointer, size_t bytes);                 // to here, when a thread has waited
 void begin_async_read(const void* pointer, size_t bytes, const char* what, Place at);

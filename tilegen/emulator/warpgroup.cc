@@ -33,24 +33,6 @@ static bool in_flight(const ProductQueue& queue, const void* sums)
     return false;
 }
 
-void issue_product(const WarpgroupProduct& product, Place at)
-{
-    Thread& thread = *worker->running;
-    if (product.columns % 8 || product.columns > 256) fault(at, "wgmma with N = %d", product.columns);
-    if ((product.transpose_a || product.transpose_b) && bytes_of(product.element) != 2)
-        fault(at, "wgmma: only 16-bit operands can be MN-major");
-    ProductQueue& queue = queue_of(thread);
-    if (!in_flight(queue, product.sums)) {
-        SavedSums saved = {product.sums, product.sum_count, false, {}};
-        const uint32_t* values = static_cast<const uint32_t*>(product.sums);
-        saved.values.assign(values, values + product.sum_count);
-        queue.saved.push_back(saved);
-        memset(product.sums, 0xff, size_t(product.sum_count) * 4);
-    }
-    queue.products.push_back(product);
-    queue.places.push_back(at);
-}
-
 void fence_products(Place) {}
 
 void commit_products(Place)
@@ -99,23 +81,60 @@ static float value_of(const void* data, Element element)
     }
 }
 
-// `rows` x `depth` elements of an operand in shared memory, as floats (8-bit integers are exact in them): element
-// (row, k) goes to matrix[row * row_step + k * depth_step]. 16 bytes at a time are contiguous.
-static void fetch(float* matrix, int row_step, int depth_step, uint64_t bits, int first_row, int rows, int depth,
-                  Element element, bool mn_major, Place at)
+// One operand of a product as a warp reads it: `rows` from `first_row` on, `depth` along K.
+struct OperandTile {
+    uint64_t descriptor;
+    int first_row, rows, depth;
+    Element element;
+    bool mn_major;
+    Place at;
+};
+
+// Calls visit(row, k, pointer) for each 16 bytes, which lie along K or, of an MN-major operand, along the rows.
+template <class Visit>
+static void for_each_run(const OperandTile& tile, Visit visit)
 {
-    const Descriptor descriptor = decode(bits);
-    const int bytes = bytes_of(element), run = 16 / bytes;
-    const int outer = mn_major ? depth : rows, inner = mn_major ? rows : depth;
-    for (int o = 0; o < outer; ++o)
-        for (int i = 0; i < inner; i += run) {
-            const int row = mn_major ? i : o, k = mn_major ? o : i;
-            const uint32_t address = element_address(descriptor, first_row + row, k, bytes, mn_major);
-            const char* data = static_cast<const char*>(from_shared_address(address, 16, at));
-            check_async_read(data, 16, "wgmma", at);
-            float* to = matrix + row * row_step + k * depth_step;
-            for (int e = 0; e < run; ++e) to[e * (mn_major ? row_step : depth_step)] = value_of(data + e * bytes, element);
+    const Descriptor descriptor = decode(tile.descriptor);
+    const int bytes = bytes_of(tile.element), run = 16 / bytes;
+    const int row_step = tile.mn_major ? run : 1, k_step = tile.mn_major ? 1 : run;
+    for (int row = 0; row < tile.rows; row += row_step)
+        for (int k = 0; k < tile.depth; k += k_step) {
+            const uint32_t address = element_address(descriptor, tile.first_row + row, k, bytes, tile.mn_major);
+            visit(row, k, static_cast<const char*>(from_shared_address(address, 16, tile.at)));
         }
+}
+
+static OperandTile a_tile(const WarpgroupProduct& product, Place at)
+{
+    const int warp = int(worker->running->identity.warp_number % 4);
+    return {product.a, 16 * warp, 16, 32 / bytes_of(product.element), product.element, product.transpose_a, at};
+}
+
+static OperandTile b_tile(const WarpgroupProduct& product, Place at)
+{
+    return {product.b, 0, product.columns, 32 / bytes_of(product.element), product.element, product.transpose_b, at};
+}
+
+// For the checker: from the issue to the end, the operands must not be written.
+static void mark_operands(const WarpgroupProduct& product, bool begin, Place at)
+{
+    if (!worker->launch->request->check) return;
+    auto mark = [=](int, int, const char* data) {
+        if (begin) begin_async_read(data, 16, "wgmma", at);
+        else end_async_read(data, 16);
+    };
+    if (!product.a_in_registers) for_each_run(a_tile(product, at), mark);
+    for_each_run(b_tile(product, at), mark);
+}
+
+// The operand as floats (8-bit integers are exact in them): element (row, k) at row * row_step + k * k_step.
+static void fetch(float* matrix, int row_step, int k_step, const OperandTile& tile)
+{
+    const int bytes = bytes_of(tile.element), step = tile.mn_major ? row_step : k_step;
+    for_each_run(tile, [=](int row, int k, const char* data) {
+        float* to = matrix + row * row_step + k * k_step;
+        for (int e = 0; e < 16 / bytes; ++e) to[e * step] = value_of(data + e * bytes, tile.element);
+    });
 }
 
 static void registers_to_matrix(float* matrix, const WarpgroupProduct& product, unsigned lane, int depth)
@@ -128,9 +147,28 @@ static void registers_to_matrix(float* matrix, const WarpgroupProduct& product, 
         }
 }
 
+void issue_product(const WarpgroupProduct& product, Place at)
+{
+    Thread& thread = *worker->running;
+    if (product.columns % 8 || product.columns > 256) fault(at, "wgmma with N = %d", product.columns);
+    if ((product.transpose_a || product.transpose_b) && bytes_of(product.element) != 2)
+        fault(at, "wgmma: only 16-bit operands can be MN-major");
+    ProductQueue& queue = queue_of(thread);
+    if (!in_flight(queue, product.sums)) {
+        SavedSums saved = {product.sums, product.sum_count, false, {}};
+        const uint32_t* values = static_cast<const uint32_t*>(product.sums);
+        saved.values.assign(values, values + product.sum_count);
+        queue.saved.push_back(saved);
+        memset(product.sums, 0xff, size_t(product.sum_count) * 4);
+    }
+    if (thread.identity.lane == 0) mark_operands(product, true, at);
+    queue.products.push_back(product);
+    queue.places.push_back(at);
+}
+
 // ---- The product of one warp ---------------------------------------------------------------------
 template <class Sum>
-static void multiply_rows(ProductQueue* const* lanes, size_t index, unsigned warp_in_group)
+static void multiply_rows(ProductQueue* const* lanes, size_t index)
 {
     const WarpgroupProduct& product = lanes[0]->products[index];
     const Place at = lanes[0]->places[index];
@@ -139,8 +177,9 @@ static void multiply_rows(ProductQueue* const* lanes, size_t index, unsigned war
     Sum sums[16 * 256];
     if (product.a_in_registers)
         for (unsigned lane = 0; lane < 32; ++lane) registers_to_matrix(a, lanes[lane]->products[index], lane, depth);
-    else fetch(a, depth, 1, product.a, int(warp_in_group) * 16, 16, depth, product.element, product.transpose_a, at);
-    fetch(b, 1, n, product.b, 0, n, depth, product.element, product.transpose_b, at);
+    else fetch(a, depth, 1, a_tile(product, at));
+    fetch(b, 1, n, b_tile(product, at));
+    mark_operands(product, false, at);
     auto place = [n](unsigned lane, int i) { return (int(lane) / 4 + 8 * (i % 4 / 2)) * n + 8 * (i / 4) + int(lane) % 4 * 2 + i % 2; };
     for (unsigned lane = 0; lane < 32; ++lane) {
         const Sum* from = static_cast<const Sum*>(lanes[lane]->products[index].sums);
@@ -193,11 +232,10 @@ static void perform_products(void* const* requests, uint64_t)
             fault(worker->running->at, "lane %u issued fewer wgmma than lane 0", lane);
         restore_sums(*lanes[lane], count);
     }
-    const unsigned warp_in_group = worker->running->identity.warp_number % 4;
     for (size_t i = 0; i < count; ++i) {
         const Element element = lanes[0]->products[i].element;
-        if (element == Element::int8 || element == Element::uint8) multiply_rows<int>(lanes, i, warp_in_group);
-        else multiply_rows<float>(lanes, i, warp_in_group);
+        if (element == Element::int8 || element == Element::uint8) multiply_rows<int>(lanes, i);
+        else multiply_rows<float>(lanes, i);
     }
     for (ProductQueue* queue : lanes) {
         queue->products.erase(queue->products.begin(), queue->products.begin() + long(count));

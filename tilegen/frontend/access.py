@@ -61,7 +61,8 @@ def written_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
 def _checked(param: ir.Param, reads: dict, writes: dict) -> ir.Param:
     is_read, is_written = param.buffer.name in reads, param.buffer.name in writes
     if param.access == "read" and is_written:
-        raise TilegenError("TG0107", f"{param.name} is declared read only, but is written here", writes[param.buffer.name],
+        raise TilegenError("TG0107", f"{param.name} is declared read only, but is written here",
+                           writes[param.buffer.name],
                            f'leave access="read" out of the type of {param.name}, or write to another tensor',
                            (Note(f"{param.name} is declared", param.loc),))
     access = "readwrite" if is_read and is_written else "write" if is_written else "read"

@@ -20,7 +20,8 @@ def with_statement(parser: Parser, node: ast.With) -> None:
     for position, item in enumerate(node.items):
         value = parser.evaluate(item.context_expr)
         if not isinstance(value, Launch):
-            raise parser.error("TG0001", f"with cannot be used on {describe(value)} in a kernel", item.context_expr,
+            raise parser.error("TG0001", f"with cannot be used on {describe(value)} in a kernel",
+                               item.context_expr,
                                "only T.Kernel(...) opens a block")
         if position or parser.builder.inside_kernel:
             raise parser.error("TG0006", "T.Kernel inside of T.Kernel", item.context_expr,
@@ -30,15 +31,16 @@ def with_statement(parser: Parser, node: ast.With) -> None:
 
 def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) -> None:
     if parser.launch is not None:
-        raise parser.error("TG0009", f"a second T.Kernel in one kernel; the first is at line {parser.launch_loc.line}",
+        raise parser.error("TG0009", "a second T.Kernel in one kernel; the first is at line "
+                           f"{parser.launch_loc.line}",
                            item.context_expr, "write two kernels")
     builder = parser.builder
     parser.launch, parser.launch_loc = launch, parser.loc(item.context_expr)
     names = _block_names(parser, item, len(launch.grid))
     builder.inside_kernel = True
     with parser.block("kernel") as block:
-        builder.block_vars = tuple(ir.Var(builder.unique(name if name != "_" else f"b{'xyz'[k]}"), kind="block",
-                                          loc=parser.launch_loc) for k, name in enumerate(names))
+        unique = [builder.unique(name if name != "_" else f"b{'xyz'[k]}") for k, name in enumerate(names)]
+        builder.block_vars = tuple(ir.Var(name, kind="block", loc=parser.launch_loc) for name in unique)
         for name, var in zip(names, builder.block_vars):
             parser.bind(name, var, item.context_expr)
         _carry_variables(parser, node)
@@ -78,7 +80,8 @@ def for_statement(parser: Parser, node: ast.For) -> None:
         raise parser.error("TG0001", f"a loop over {describe(loop)} cannot be used in a kernel", node.iter,
                            "loop over range, T.serial, T.unroll, T.Parallel, T.Pipelined or T.grid")
     if not parser.builder.inside_kernel:
-        raise parser.error("TG0006", "a loop outside of T.Kernel", node, "move it into the with T.Kernel(...) block")
+        raise parser.error("TG0006", "a loop outside of T.Kernel", node,
+                           "move it into the with T.Kernel(...) block")
     match loop:
         case Loop():
             _single(parser, node, loop)
@@ -93,7 +96,8 @@ def for_statement(parser: Parser, node: ast.For) -> None:
 def _targets(parser: Parser, node: ast.For, count: int, what: str) -> list[ast.Name]:
     parts = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
     if not all(isinstance(part, ast.Name) for part in parts):
-        raise parser.error("TG0008", f"{ast.unparse(node.target)} cannot be the variable of a loop", node.target,
+        raise parser.error("TG0008", f"{ast.unparse(node.target)} cannot be the variable of a loop",
+                           node.target,
                            "use a name")
     if len(parts) != count:
         raise parser.error("TG0005", f"{what} has {count} extent{'s' * (count != 1)}, but {len(parts)} "
@@ -122,8 +126,8 @@ def _single(parser: Parser, node: ast.For, loop: Loop) -> None:
     with parser.block("loop") as block:
         var = _loop_var(parser, target)
         _inside(parser, node, loop.kind)
-    parser.builder.emit(ir.For(loop.kind, var, loop.start, loop.stop, loop.step, tuple(block.statements), loop.options,
-                               loc=_head(parser, node)))
+    parser.builder.emit(ir.For(loop.kind, var, loop.start, loop.stop, loop.step, tuple(block.statements),
+                               loop.options, loc=_head(parser, node)))
 
 
 def _head(parser: Parser, node: ast.For) -> Any:
@@ -161,8 +165,8 @@ def _persistent(parser: Parser, node: ast.For, loop: PersistentLoop) -> None:
             parser.bind(target.id, builder.let(target.id, value), target)
         _inside(parser, node, "persistent")
     options = (("group_size", loop.group_size),)
-    builder.emit(ir.For("persistent", tile, loop.index, arith.product(loop.domain), loop.count, tuple(block.statements),
-                        options, loc=_head(parser, node)))
+    builder.emit(ir.For("persistent", tile, loop.index, arith.product(loop.domain), loop.count,
+                        tuple(block.statements), options, loc=_head(parser, node)))
 
 
 @statement(ast.While)
@@ -171,11 +175,13 @@ def while_statement(parser: Parser, node: ast.While) -> None:
         raise parser.error("TG0001", "else after a loop cannot be used in a kernel", node.orelse[0],
                            "set a variable in the loop and test it afterwards")
     if not parser.builder.inside_kernel:
-        raise parser.error("TG0006", "a loop outside of T.Kernel", node, "move it into the with T.Kernel(...) block")
+        raise parser.error("TG0006", "a loop outside of T.Kernel", node,
+                           "move it into the with T.Kernel(...) block")
     before = len(parser.builder.block.statements)
     condition = as_condition(parser.evaluate(node.test), parser.loc(node.test))
     if len(parser.builder.block.statements) != before:
-        raise parser.error("TG0001", "a call that needs statements of its own, in the condition of a loop", node.test,
+        raise parser.error("TG0001", "a call that needs statements of its own, in the condition of a loop",
+                           node.test,
                            "write while True, and leave the loop with if and break")
     with parser.block("loop") as block:
         _inside(parser, node, "serial")

@@ -20,13 +20,16 @@ from tilegen.language.tensors import Macro, PrimFunc, TensorAnnotation
 from tilegen.language.text import describe
 
 # Python's functions that have a counterpart in T.
-_BUILTINS = {builtins.range: loops.serial, builtins.min: math.min, builtins.max: math.max, builtins.abs: math.abs,
+_BUILTINS = {builtins.range: loops.serial, builtins.min: math.min, builtins.max: math.max,
+             builtins.abs: math.abs,
              builtins.int: scalar.int32, builtins.float: scalar.float32, builtins.bool: scalar.bool_,
              builtins.pow: math.pow, builtins.round: math.nearbyint}
 _ADVICE = {builtins.print: "use T.print", builtins.enumerate: "loop over range(n) and index",
            builtins.zip: "loop over range(n) and index each", builtins.sum: "use T.reduce_sum, or a loop",
-           builtins.isinstance: "decide it outside of the kernel", builtins.sorted: "sort outside of the kernel",
-           builtins.map: "write a loop", builtins.list: "use a tuple", builtins.input: "pass the value as an argument",
+           builtins.isinstance: "decide it outside of the kernel",
+           builtins.sorted: "sort outside of the kernel",
+           builtins.map: "write a loop", builtins.list: "use a tuple",
+           builtins.input: "pass the value as an argument",
            builtins.open: "pass the data as a tensor", builtins.any: "use a loop", builtins.all: "use a loop"}
 
 
@@ -40,8 +43,8 @@ def call(parser: Parser, node: ast.Call) -> Any:
     if _is_hashable(callee) and callee in _BUILTINS:
         callee = _builtin(parser, callee, arguments, node)
     if isinstance(callee, ScalarType):
-        return _operation(parser, functools.partial(scalar.cast, dtype=callee), scalar.cast.operation, arguments,
-                          result_name)
+        callee = functools.partial(scalar.cast, dtype=callee)
+        return _operation(parser, callee, scalar.cast.operation, arguments, result_name)
     if hasattr(callee, "operation"):
         return _operation(parser, callee, callee.operation, arguments, result_name)
     if isinstance(callee, Macro):
@@ -94,7 +97,8 @@ class Arguments:
 
 def _builtin(parser: Parser, callee: Any, arguments: Arguments, node: ast.Call) -> Any:
     """Python's function on Python values, else its counterpart in T."""
-    if callee is not builtins.range and all(isinstance(v, (int, float, str, tuple)) for v in arguments.values):
+    is_python = all(isinstance(value, (int, float, str, tuple)) for value in arguments.values)
+    if is_python and callee is not builtins.range:
         return callee
     if callee in (builtins.min, builtins.max) and len(arguments.positional) > 2:
         raise parser.error("TG0005", f"{callee.__name__}() takes two values in a kernel", node,
@@ -107,12 +111,14 @@ def _operation(parser: Parser, function: Any, operation, arguments: Arguments, r
     if operation.place == "kernel" and not builder.inside_kernel:
         raise TilegenError("TG0006", f"T.{operation.name} outside of T.Kernel", builder.loc,
                            "move it into the with T.Kernel(...) block")
-    signature = operation.signature if not isinstance(function, functools.partial) else inspect.signature(function)
+    is_cast = isinstance(function, functools.partial)
+    signature = inspect.signature(function) if is_cast else operation.signature
     try:
         signature.bind(*arguments.positional, **arguments.keywords)
     except TypeError as error:
+        shown = signature.replace(return_annotation=signature.empty)
         raise TilegenError("TG0005", f"T.{operation.name}: {error}", builder.loc,
-                           f"its arguments are {operation.signature.replace(return_annotation=inspect.Signature.empty)}") from error
+                           f"its arguments are {shown}") from error
     saved = builder.arguments, builder.result_name
     builder.arguments = {name: parser.loc(place) for name, place in arguments.places(signature).items()}
     builder.result_name = result_name
@@ -136,8 +142,11 @@ def _python(parser: Parser, callee: Any, arguments: Arguments, node: ast.Call) -
     if not callable(callee):
         raise parser.error("TG0004", f"{describe(callee)} cannot be called", node)
     name = getattr(callee, "__name__", type(callee).__name__)
+    if parser.frame.derives:
+        raise parser.error("TG0001", f"{name} was called by the factory, and is not called again", node)
     if any(isinstance(value, (ir.Expr, ir.Buffer, ir.Region, FormattedText)) for value in arguments.values):
-        raise parser.error("TG0001", f"{name} is a Python function, which cannot take values of the kernel", node,
+        raise parser.error("TG0001", f"{name} is a Python function, which cannot take values of the kernel",
+                           node,
                            f"put @T.macro on {name}" if inspect.isfunction(callee) else
                            "use a function of T, or compute it outside of the kernel")
     try:

@@ -8,6 +8,7 @@ from typing import Any
 from tilegen import arith, ir
 from tilegen.errors import Loc, TilegenError
 from tilegen.language.builder import Builder
+from tilegen.language.reserved import require_free
 from tilegen.language.values import default_dtype
 
 Number = int | float
@@ -39,6 +40,7 @@ class Constants:
     def declare(self, name: str, value: Number, origin: tuple, *, expr: ir.Expr | None = None,
                 comment: str = "", loc: Loc | None = None) -> ir.Var:
         """A knob called `name` (or alike, where that is taken), with the caller's value if one was given."""
+        require_free(name, "a knob", loc)
         unique = self.builder.unique(name)
         self.originals[unique] = value
         if name in self.values and name not in self.consumed:
@@ -92,13 +94,24 @@ def variables(node: ir.Node) -> list[ir.Var]:
     return found
 
 
+def parameters_of(function: ast.FunctionDef) -> list[str]:
+    """The names of a function's parameters, in order."""
+    arguments = function.args
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def assigned_names(function: ast.FunctionDef) -> list[str]:
+    """The names that the function's own statements assign, in order."""
+    return [node.id for statement in function.body if isinstance(statement, ast.Assign)
+            for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)]
+
+
 def assignment_of(name: str, around: tuple[ast.AST, ...]) -> ast.expr | None:
     """The one value that the factory (or the module) assigns to `name`, if it is assigned once."""
     for function in around:
         writes = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name
                   and isinstance(node.ctx, ast.Store)]
-        arguments = function.args if isinstance(function, ast.FunctionDef) else None
-        if arguments and name in {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}:
+        if isinstance(function, ast.FunctionDef) and name in parameters_of(function):
             return None
         if not writes:
             continue

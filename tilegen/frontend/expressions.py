@@ -19,7 +19,8 @@ from tilegen.language.text import describe
 from tilegen.language.values import as_condition, as_dtype, is_number, is_scalar
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
-             ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>",
+             ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<",
+             ast.RShift: ">>",
              ast.MatMult: "@"}
 COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
@@ -41,14 +42,16 @@ _UNSUPPORTED = {
 
 @expression(ast.expr)
 def unsupported(parser: Parser, node: ast.expr) -> Any:
-    name, advice = _UNSUPPORTED.get(type(node), (f"the expression {type(node).__name__}", "write it differently"))
+    name, advice = _UNSUPPORTED.get(type(node), (f"the expression {type(node).__name__}",
+                                                 "write it differently"))
     raise parser.error("TG0001", f"{name} cannot be used in a kernel", node, advice)
 
 
 @expression(ast.Constant)
 def constant(parser: Parser, node: ast.Constant) -> Any:
     if isinstance(node.value, (complex, bytes)):
-        raise parser.error("TG0001", f"a {type(node.value).__name__} constant cannot be used in a kernel", node)
+        raise parser.error("TG0001", f"a {type(node.value).__name__} constant cannot be used in a kernel",
+                           node)
     return node.value
 
 
@@ -138,7 +141,7 @@ def logical(parser: Parser, node: ast.BoolOp) -> Any:
         if not isinstance(value, (ir.Expr, ir.Buffer, ir.Region)):
             value = bool(value)
             if value == (op == "or"):
-                return value if result is None or isinstance(result, bool) else arithmetic.logical(op, result, value)
+                return value
         result = value if result is None else arithmetic.logical(op, result, value)
     return result if isinstance(result, bool) else as_condition(result)
 

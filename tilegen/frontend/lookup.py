@@ -15,6 +15,7 @@ from tilegen.frontend.parser import Frame, Parser
 from tilegen.frontend.suggest import did_you_mean
 from tilegen.language.sizes import Size
 from tilegen.language.tensors import ByTarget
+from tilegen.language.text import describe
 
 _CONSTANT_MODULES = ("math", "cmath", "numpy", "torch", "cupy")
 
@@ -51,8 +52,8 @@ def from_outside(parser: Parser, name: str, value: Any, node: ast.AST) -> Any:
     if isinstance(value, ByTarget):
         return from_outside(parser, name, value.choose(parser.builder.target), node)
     if isinstance(value, Size):
-        return parser.size(value)
-    if not isinstance(value, (bool, int, float)) and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return parser.size(_derived_size(parser, name, value))
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):       # a NumPy number
         value = value.item()
     if isinstance(value, bool):
         return _flag(parser, name, value)
@@ -91,11 +92,18 @@ def _derived(parser: Parser, written: ast.expr, value: int | float) -> ir.Expr |
     return expr if arith.evaluate(expr, parser.constants.originals) == value else None
 
 
+def _derived_size(parser: Parser, name: str, value: Size) -> Size:
+    """A size that the factory computed, such as `M // block_M`, over the names of knobs."""
+    written = None if isinstance(value.expr, ir.Var) else assignment_of(name, parser.frame.source.around)
+    expr = _in_factory(parser, written) if written is not None and is_simple(written) else None
+    return Size(expr) if _stands_for(parser, expr, value) else value
+
+
 def _in_factory(parser: Parser, written: ast.expr) -> Any:
     """The value of an expression of the factory over the names of knobs; None where it has none."""
     frame = parser.frame
     try:
-        with parser.enter(Frame(frame.source, frame.outside)):
+        with parser.enter(Frame(frame.source, frame.outside, derives=True)):
             return parser.evaluate(written)
     except TilegenError:
         return None
@@ -111,8 +119,9 @@ def _sequence(parser: Parser, name: str, value: tuple | list) -> tuple | list:
 
 
 def _stands_for(parser: Parser, item: Any, value: Any) -> bool:
-    if isinstance(value, Size):
-        return item == value.expr
+    if isinstance(value, Size) and isinstance(item, ir.Expr):
+        numbers = {name: ir.Const(number) for name, number in parser.constants.originals.items()}
+        return arith.fold(ir.substitute(item, numbers)) == value.expr
     return isinstance(item, ir.Expr) and arith.evaluate(item, parser.constants.originals) == value
 
 
@@ -132,7 +141,7 @@ def attribute_of(parser: Parser, value: Any, node: ast.Attribute) -> Any:
     name = node.attr
     result = getattr(value, name, MISSING)
     if result is MISSING:
-        kind = value.__name__ if isinstance(value, ModuleType) else f"an object of type {type(value).__name__}"
+        kind = value.__name__ if isinstance(value, ModuleType) else describe(value)
         raise parser.error("TG0002", f"{kind} has no {name}", node, did_you_mean(name, dir(value)))
     module = value.__name__.split(".")[0] if isinstance(value, ModuleType) else ""
     if module in _CONSTANT_MODULES:

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-Path = tuple[tuple[int, str], ...]       # the blocks around a place: (id of the statement, which of its blocks)
+Path = tuple[tuple[int, str], ...]       # the blocks around a place: (id of a statement, which of its blocks)
 
 
 @dataclass(frozen=True)

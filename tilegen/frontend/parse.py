@@ -10,17 +10,19 @@ from typing import Any
 from tilegen import arith, ir
 from tilegen.dtypes import DType, int32
 from tilegen.errors import Loc, TilegenError
-from tilegen.frontend import blocks, calls, expressions, statements, subscripts  # noqa: F401 (they register handlers)
+from tilegen.frontend import blocks, calls, expressions, statements, subscripts
 from tilegen.frontend.access import with_access
-from tilegen.frontend.constants import Constants, variables
+from tilegen.frontend.constants import Constants, assigned_names, parameters_of, variables
 from tilegen.frontend.outside import Outside
 from tilegen.frontend.parser import Frame, Parser, Widen
 from tilegen.frontend.signature import Signature
 from tilegen.frontend.source import Source, source_of
 from tilegen.frontend.suggest import did_you_mean
 from tilegen.language.builder import Builder, activate, deactivate
+from tilegen.language.reserved import RESERVED
 from tilegen.language.tensors import ByTarget, Macro, PrimFunc, dynamic
 
+HANDLERS = (blocks, calls, expressions, statements, subscripts)     # each registers its own
 _PLAIN_NAMES = ("main", "kernel", "func", "fn", "_")     # the factory's name says more
 
 
@@ -33,7 +35,8 @@ def parse(function: Any, *, target: str = "cuda", values: dict[str, Any] | None 
     """
     given = dict(values or {})
     if not isinstance(function, PrimFunc) and form(function) == "factory":
-        rest = {name: value for name, value in given.items() if name not in inspect.signature(function).parameters}
+        rest = {name: value for name, value in given.items()
+                if name not in inspect.signature(function).parameters}
         return parse(instantiate(function, target=target, values=given), target=target, values=rest)
     names = function.names if isinstance(function, PrimFunc) else {}
     plain = inspect.unwrap(function.function if isinstance(function, PrimFunc) else function)
@@ -71,7 +74,8 @@ def instantiate(factory: Any, *, target: str = "cuda", values: dict[str, Any] | 
         elif parameter.default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL,
                                                                              parameter.VAR_KEYWORD):
             raise TilegenError("TG0501", f"{name} of {source.node.name} has no value", source.name_loc(),
-                               f"give it one: -D {name}=1024, or -D {name}=dynamic for a size known at launch")
+                               f"give it one: -D {name}=1024, or -D {name}=dynamic for a size known at "
+                               "launch")
     try:
         kernel = factory(**arguments)
     except TilegenError:
@@ -88,7 +92,7 @@ def instantiate(factory: Any, *, target: str = "cuda", values: dict[str, Any] | 
 def _parse(function: Any, names: dict[str, Any], source: Source, target: str, values: dict[str, Any],
            widened: dict) -> ir.Kernel:
     numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
-    builder = Builder(target, numbers)
+    builder = Builder(target, numbers, RESERVED)
     parser = Parser(builder, Constants(builder, values), widened)
     token = activate(builder)
     try:
@@ -116,7 +120,8 @@ def _finish(parser: Parser, signature: Signature, function: Any) -> ir.Kernel:
     _require_sizes(parser, params, kernel)
     kernel, fixed = _fix_sizes(kernel, parser.constants)
     _require_known(parser, signature, fixed, function)
-    order = [*signature.parameters, *_factory_parameters(source)]
+    locals_of_factories = [name for factory in source.factories for name in assigned_names(factory)]
+    order = [*signature.parameters, *_factory_parameters(source), *locals_of_factories]
     knobs = parser.constants.used(kernel, order)
     return with_access(replace(kernel, knobs=knobs, sizes=_sizes(kernel)))
 
@@ -135,12 +140,12 @@ def _used_lets(parser: Parser) -> list[ir.Stmt]:
 
 def _kernel_name(source: Source) -> str:
     factories = source.factories
-    return factories[0].name if factories and source.node.name in _PLAIN_NAMES else source.node.name
+    name = factories[0].name if factories and source.node.name in _PLAIN_NAMES else source.node.name
+    return f"{name}_kernel" if name in RESERVED else name
 
 
 def _factory_parameters(source: Source) -> list[str]:
-    return [a.arg for factory in source.factories for a in (*factory.args.posonlyargs, *factory.args.args,
-                                                            *factory.args.kwonlyargs)]
+    return [name for factory in source.factories for name in parameters_of(factory)]
 
 
 def _require_sizes(parser: Parser, params: tuple[ir.Param, ...], kernel: ir.Kernel) -> None:
@@ -148,7 +153,7 @@ def _require_sizes(parser: Parser, params: tuple[ir.Param, ...], kernel: ir.Kern
     shaped = {var.name for param in params for var in variables(param)}
     for var in variables(kernel):
         if var.kind == "size" and var.name not in shaped and var.name not in parser.constants.values:
-            raise TilegenError("TG0010", f"the size {var.name} is in no tensor's shape, so that nothing tells it",
+            raise TilegenError("TG0010", f"the size {var.name} is in no tensor's shape: nothing tells it",
                                var.loc or kernel.loc, f"add a parameter {var.name}: T.int32")
         if var.kind == "size" and var.name in parser.builder.used:
             raise TilegenError("TG0008", f"{var.name} is the name of a size, and of a value in the kernel",
@@ -180,8 +185,10 @@ def _require_known(parser: Parser, signature: Signature, fixed: set[str], functi
         if name not in known:
             sizes = {var.name for scope in parser.frame.scopes for var in scope.values.values()
                      if isinstance(var, ir.Var) and var.kind == "size"}
-            raise TilegenError("TG0503", f"{_kernel_name(source)} has no knob or size {name}", source.name_loc(),
-                               did_you_mean(name, known | sizes) or f"known are {', '.join(sorted(known | sizes))}")
+            raise TilegenError("TG0503", f"{_kernel_name(source)} has no knob or size {name}",
+                               source.name_loc(),
+                               did_you_mean(name, known | sizes)
+                               or f"known are {', '.join(sorted(known | sizes))}")
 
 
 def _sizes(kernel: ir.Kernel) -> tuple[ir.Var, ...]:

@@ -20,6 +20,7 @@ from tilegen.frontend.outside import Outside
 from tilegen.frontend.source import Source
 from tilegen.language.builder import Block, Builder
 from tilegen.language.loops import Launch
+from tilegen.language.reserved import require_free
 from tilegen.language.sizes import Size
 
 STATEMENTS: dict[type, Callable] = {}
@@ -52,6 +53,15 @@ class Scope:
 
 
 @dataclass
+class Hoist:
+    """Where a variable is declared that a nested block binds first."""
+
+    block: Block
+    position: int
+    parallel_depth: int                  # the number of T.Parallel loops around
+
+
+@dataclass
 class Frame:
     """One function that is being read: the kernel, or a macro at one of its calls."""
 
@@ -61,9 +71,10 @@ class Frame:
     names: Names = field(default_factory=Names)
     scopes: list[Scope] = field(default_factory=lambda: [Scope("function")])
     expired: dict[str, tuple[Loc, str]] = field(default_factory=dict)     # bound in a block that has ended
-    hoists: dict[str, tuple[Block, int]] = field(default_factory=dict)    # where to declare a name
+    hoists: dict[str, Hoist] = field(default_factory=dict)                # where to declare a name
     hoisted: dict[str, tuple[Scope, ir.Buffer]] = field(default_factory=dict)
     outcome: Any = None                                                   # of `return`
+    derives: bool = False                # reads a factory's arithmetic, where Python is not to be called
 
     @property
     def scope(self) -> Scope:
@@ -122,6 +133,10 @@ class Parser:
     def error(self, code: str, message: str, node: ast.AST, hint: str = "") -> TilegenError:
         return TilegenError(code, message, self.loc(node), hint)
 
+    @property
+    def parallel_depth(self) -> int:
+        return self.loops.count("parallel")
+
     # ---- Dispatch --------------------------------------------------------------------------------
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression: a number, an IR expression, a tile, or any Python object."""
@@ -135,7 +150,8 @@ class Parser:
         """Builds the IR of a statement."""
         for name, identities in self.frame.names.hoisted.items():
             if id(node) in identities:
-                self.frame.hoists[name] = (self.builder.block, len(self.builder.block.statements))
+                block = self.builder.block
+                self.frame.hoists[name] = Hoist(block, len(block.statements), self.parallel_depth)
                 self.frame.hoisted.pop(name, None)
         self._located(STATEMENTS.get(type(node), STATEMENTS[ast.stmt]), node)
 
@@ -192,7 +208,9 @@ class Parser:
 
     def size(self, size: Size) -> ir.Expr:
         """The expression of a size; its names are not for anything else in the kernel."""
-        self.builder.taken.update(arith.names(size.expr))
+        for name in arith.names(size.expr) - self.builder.taken:
+            require_free(name, "a size", self.builder.loc)
+            self.builder.taken.add(name)
         return size.expr
 
     def bind(self, name: str, value: Any, node: ast.AST) -> None:

@@ -10,6 +10,7 @@ from tilegen import ir
 from tilegen.dtypes import float64, lookup
 from tilegen.errors import Loc, TilegenError
 from tilegen.frontend.parser import Parser
+from tilegen.language.reserved import require_free
 from tilegen.language.sizes import Size
 from tilegen.language.tensors import ACCESSES, ByTarget, TensorType
 from tilegen.language.text import describe
@@ -33,10 +34,12 @@ class Signature:
 
     def read(self) -> None:
         for name, node in self.nodes.items():
+            require_free(name, "a parameter", self.parser.loc(node))
             if self.parameters[name].default is not inspect.Parameter.empty:
                 self._default(name, self.parameters[name].default, node)
         required = [name for name in self.nodes if self.parameters[name].default is inspect.Parameter.empty]
-        is_tensor = {name: isinstance(self.nodes[name].annotation, (ast.Call, ast.Subscript)) for name in required}
+        is_tensor = {name: isinstance(self.nodes[name].annotation, (ast.Call, ast.Subscript))
+                     for name in required}
         for name in sorted(required, key=is_tensor.get):         # shapes may use the numbers
             self._annotated(name, self.nodes[name])
         self.params.sort(key=lambda param: list(self.nodes).index(param.name))
@@ -63,7 +66,8 @@ class Signature:
         elif annotation is not None and lookup_or_none(annotation):
             self._scalar(name, annotation, node)
         elif annotation is not None:
-            raise parser.error("TG0010", f"the annotation of {name} is {describe(annotation)}", node.annotation,
+            raise parser.error("TG0010", f"the annotation of {name} is {describe(annotation)}",
+                               node.annotation,
                                'write T.Tensor((M, K), "float16") for a tensor, T.float32 for a number')
         elif name in parser.constants.values:
             self._given(name, node)
@@ -104,7 +108,8 @@ class Signature:
         """`A: T.Tensor(...)` in the body: the type of a parameter that has none in the signature."""
         if name not in self.undeclared:
             raise self.parser.error("TG0010", f"{name} is no parameter of the kernel", node,
-                                    f"add {name} to the parameters, or write {name} = T.empty(...) for an output")
+                                    f"add {name} to the parameters, or write {name} = T.empty(...) for an "
+                                    "output")
         del self.undeclared[name]
         position = next(n for n, param in enumerate(self.params) if param.name == name)
         self._tensor(name, annotation, node)
@@ -166,8 +171,10 @@ def _extent(parser: Parser, name: str, item: Any, loc: Loc) -> Any:
             if node.id in inspect.signature(parser.frame.outside.function).parameters:
                 raise TilegenError("TG0010", f"{name}: {node.id} is a tensor, which cannot be an extent", loc,
                                    "choose another name for the size")
+            require_free(node.id, "a size", loc)
             parser.frame.scopes[0].values[node.id] = parser.size(Size(ir.Var(node.id, kind="size")))
             parser.frame.scopes[0].places[node.id] = loc
         if hasattr(node, "lineno"):
-            node.lineno, node.end_lineno, node.col_offset, node.end_col_offset = loc.line, loc.line, loc.column, loc.column
+            node.lineno = node.end_lineno = loc.line
+            node.col_offset = node.end_col_offset = loc.column
     return parser.evaluate(tree)

@@ -1,4 +1,4 @@
-"""From a Python function to its syntax tree, with locations in the file, notebook cell or prompt it came from.
+"""From a Python function to its syntax tree, with locations in its file, notebook cell or prompt.
 
 The whole file is parsed and the function found in it by line, so that lines and columns are those of
 the file; cutting the function out and removing its indent would lose both.
@@ -18,7 +18,7 @@ from tilegen.errors import Loc, TilegenError
 
 @dataclass(frozen=True)
 class Source:
-    """One function: its syntax tree, the file, and the functions around it (innermost first, then the module)."""
+    """One function: its tree, its file, and what is around it (functions inside out, then the module)."""
 
     file: str
     lines: tuple[str, ...]
@@ -54,12 +54,14 @@ def source_of(function: Any) -> Source:
                            hint="a kernel is a function written with def")
     code = function.__code__
     if code.co_name == "<lambda>":
-        raise TilegenError("TG0003", "a lambda cannot be a kernel", Loc(code.co_filename, code.co_firstlineno),
+        place = Loc(code.co_filename, code.co_firstlineno)
+        raise TilegenError("TG0003", "a lambda cannot be a kernel", place,
                            "a kernel is a function written with def")
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
-        raise TilegenError("TG0003", f"the source text of {code.co_name} cannot be found ({code.co_filename})",
+        raise TilegenError("TG0003", f"the source text of {code.co_name} cannot be found "
+                           f"({code.co_filename})",
                            hint="put the kernel in a file or a notebook cell; before Python 3.13 the prompt "
                                 "does not keep what is typed")
     return _find("".join(lines), code.co_filename, code.co_name, code.co_firstlineno)
@@ -79,7 +81,7 @@ def _find(text: str, file: str, name: str, first_line: int) -> Source:
     found = _search(tree, name, first_line, (tree,))
     if found is None:
         raise TilegenError("TG0003", f"line {first_line} of {file} does not define {name} any more",
-                           Loc(file, first_line), "the file was changed after it was imported; import it anew")
+                           Loc(file, first_line), "the file was changed after its import; import it anew")
     node, around = found
     return Source(file, tuple(text.splitlines()), node, around)
 

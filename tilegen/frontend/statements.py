@@ -36,7 +36,8 @@ _UNSUPPORTED = {
 
 @statement(ast.stmt)
 def unsupported(parser: Parser, node: ast.stmt) -> None:
-    name, advice = _UNSUPPORTED.get(type(node), (f"the statement {type(node).__name__}", "write it differently"))
+    name, advice = _UNSUPPORTED.get(type(node), (f"the statement {type(node).__name__}",
+                                                 "write it differently"))
     raise parser.error("TG0001", f"{name} cannot be used in a kernel", node, advice)
 
 
@@ -59,7 +60,8 @@ def expression_statement(parser: Parser, node: ast.Expr) -> None:
 @statement(ast.Assign)
 def assignment(parser: Parser, node: ast.Assign) -> None:
     if len(node.targets) > 1:
-        raise parser.error("TG0008", "a = b = value cannot be used in a kernel", node, "write one line for each name")
+        raise parser.error("TG0008", "a = b = value cannot be used in a kernel", node,
+                           "write one line for each name")
     target = node.targets[0]
     if isinstance(target, (ast.Tuple, ast.List)):
         _unpack(parser, target, node.value)
@@ -87,7 +89,8 @@ def _assign_to(parser: Parser, target: ast.expr, value: Any) -> None:
         case ast.Subscript():
             store(parser, target, value)
         case _:
-            raise parser.error("TG0008", f"an assignment to {ast.unparse(target)} cannot be used in a kernel", target,
+            raise parser.error("TG0008", f"an assignment to {ast.unparse(target)} cannot be used in a kernel",
+                               target,
                                "assign to a name or to an element")
 
 
@@ -116,7 +119,8 @@ def _taken(parser: Parser, targets: list[ast.expr], values: list[Any]) -> list[A
             expr = as_expr(value)
             loads = {node.buffer.name for node in ir.walk(expr) if isinstance(node, ir.Load)}
             if loads & changed:
-                value = parser.builder.let(f"new_{target.id}" if isinstance(target, ast.Name) else "taken", expr)
+                name = f"new_{target.id}" if isinstance(target, ast.Name) else "taken"
+                value = parser.builder.let(name, expr)
         result.append(value)
         changed |= _changes(parser, target)
     return result
@@ -135,7 +139,8 @@ def annotated(parser: Parser, node: ast.AnnAssign) -> None:
     if node.value is None and isinstance(annotation, TensorType) and isinstance(node.target, ast.Name):
         parser.declare_tensor(node.target.id, annotation, node)
     elif node.value is None:
-        raise parser.error("TG0008", f"{ast.unparse(node.target)} is declared without a value", node, "give it one")
+        raise parser.error("TG0008", f"{ast.unparse(node.target)} is declared without a value", node,
+                           "give it one")
     else:
         _assign_to(parser, node.target, _typed(parser, annotation, node))
 
@@ -143,7 +148,9 @@ def annotated(parser: Parser, node: ast.AnnAssign) -> None:
 def _typed(parser: Parser, annotation: Any, node: ast.AnnAssign) -> Any:
     value = _named_value(parser, node.target, node.value)
     is_python = annotation in (int, float, bool) if isinstance(annotation, type) else annotation is None
-    return value if is_python or not is_scalar(value) else convert(value, as_dtype(annotation, parser.loc(node)))
+    if is_python or not is_scalar(value):
+        return value
+    return convert(value, as_dtype(annotation, parser.loc(node)))
 
 
 @statement(ast.AugAssign)
@@ -160,7 +167,8 @@ def branch(parser: Parser, node: ast.If) -> None:
         return
     condition = as_condition(test, parser.loc(node.test))
     if not parser.builder.inside_kernel:
-        raise TilegenError("TG0006", "a branch on a value of the kernel, outside of T.Kernel", parser.loc(node),
+        raise TilegenError("TG0006", "a branch on a value of the kernel, outside of T.Kernel",
+                           parser.loc(node),
                            "move it into the with T.Kernel(...) block")
     blocks, scopes = [], []
     for statements in (node.body, node.orelse):
@@ -197,5 +205,6 @@ def give_back(parser: Parser, node: ast.Return) -> None:
     outputs = [param.buffer for param in parser.builder.outputs]
     for item in value if isinstance(value, tuple) else () if value is None else (value,):
         if not any(item is output for output in outputs):
-            raise parser.error("TG0004", f"a kernel gives back tensors made by T.empty, not {describe(item)}", node,
+            raise parser.error("TG0004", f"a kernel gives back tensors made by T.empty, not {describe(item)}",
+                               node,
                                "declare the output with T.empty, or as a parameter")

@@ -49,7 +49,8 @@ def update(parser: Parser, node: ast.AugAssign) -> None:
         expr = as_expr(value, element.buffer.dtype)
         parser.builder.emit(ir.Store(element.buffer, element.indices, expr, loc=parser.loc(node)))
     else:
-        raise parser.error("TG0008", f"an update of {ast.unparse(node.target)} cannot be used in a kernel", node.target,
+        raise parser.error("TG0008", f"an update of {ast.unparse(node.target)} cannot be used in a kernel",
+                           node.target,
                            "update a name or an element")
 
 

@@ -39,7 +39,8 @@ def subscript(parser: Parser, node: ast.Subscript) -> Any:
 
 def _require_zero(parser: Parser, base: ir.Buffer, items: list[ast.expr], node: ast.AST) -> None:
     if len(items) != 1 or parser.evaluate(items[0]) != 0:
-        raise parser.error("TG0106", f"{base.name} is a single variable: write {base.name}, or {base.name}[0]", node)
+        raise parser.error("TG0106", f"{base.name} is a single variable: write {base.name}, or "
+                           f"{base.name}[0]", node)
 
 
 def _of_python(parser: Parser, base: Any, node: ast.Subscript) -> Any:
@@ -91,10 +92,12 @@ def _without_ellipsis(items: list[ast.expr], rank: int) -> list[ast.expr]:
 
 
 def _index(parser: Parser, node: ast.expr, size: ir.Expr) -> ir.Expr:
-    """An index; a negative number counts from the end."""
+    """An index; a negative number, also of a knob, counts from the end."""
     value = parser.evaluate(node)
     if isinstance(value, int) and not isinstance(value, bool) and value < 0:
-        return arith.add(size, value) if isinstance(size, ir.Const) else arith.subtract(size, -value)
+        return arith.subtract(size, -value)
+    if isinstance(value, ir.UnOp) and value.op == "-" and (parser.builder.number(value.a) or 0) > 0:
+        return arith.subtract(size, as_index(value.a, parser.loc(node)))
     return as_index(value, parser.loc(node))
 
 
@@ -110,5 +113,6 @@ def _slice(parser: Parser, node: ast.Slice, size: ir.Expr) -> tuple[ir.Expr, ir.
     known = parser.builder.constant(extent)
     number = parser.builder.number(known)
     if number is not None and number <= 0:
-        raise parser.error("TG0110", f"the slice has the extent {number}", node, "the end has to be after the start")
+        raise parser.error("TG0110", f"the slice has the extent {number}", node,
+                           "the end has to be after the start")
     return start, extent if number is None else difference(known, ir.Const(0))

@@ -8,7 +8,7 @@ from typing import Any
 from tilegen import arith, ir
 from tilegen.dtypes import DType, promote
 from tilegen.errors import TilegenError
-from tilegen.frontend.parser import Parser, Variable, Widen
+from tilegen.frontend.parser import Hoist, Parser, Variable, Widen
 from tilegen.language.arithmetic import convert
 from tilegen.language.text import describe
 from tilegen.language.values import as_expr, is_number, is_scalar
@@ -19,7 +19,8 @@ def assign(parser: Parser, name: str, value: Any, node: ast.AST) -> None:
     found = parser.frame.find(name)
     current = found[1] if found else None
     changes = id(node) in parser.frame.names.changing
-    if isinstance(current, ir.Buffer) and current.scope == "var" and is_scalar(value) and value is not current:
+    is_variable = isinstance(current, ir.Buffer) and current.scope == "var"
+    if is_variable and is_scalar(value) and value is not current:
         store_variable(parser, current, value, node)
     elif isinstance(current, ir.Var) and current.kind in ("loop", "block"):
         kind = "a loop" if current.kind == "loop" else "T.Kernel"
@@ -41,13 +42,14 @@ def assign(parser: Parser, name: str, value: Any, node: ast.AST) -> None:
 def _bind_object(parser: Parser, name: str, value: Any, found, node: ast.AST) -> None:
     """A tile, a tuple or a Python object: another name for it."""
     if found and found[0] is not parser.frame.scope and name in parser.frame.names.mutable:
-        raise parser.error("TG0008", f"{name} stands for {describe(found[1])} and cannot become {describe(value)} "
-                           "in a branch or loop", node, "use two names, or T.copy into one tile")
+        raise parser.error("TG0008", f"{name} stands for {describe(found[1])} and cannot become "
+                           f"{describe(value)} in a branch or loop", node,
+                           "use two names, or T.copy into one tile")
     parser.bind(name, value, node)
 
 
 def _bind_before_kernel(parser: Parser, name: str, value: Any, node: ast.AST) -> None:
-    """Before T.Kernel: numbers and what follows from knobs are knobs, what follows from sizes is a constant."""
+    """Before T.Kernel: what follows from numbers and knobs is a knob, from sizes a constant."""
     constants, loc = parser.constants, parser.loc(node)
     if is_number(value) and not isinstance(value, bool):
         parser.bind(name, constants.declare(name, value, (value, loc), loc=loc), node)
@@ -70,7 +72,8 @@ def _bind_before_kernel(parser: Parser, name: str, value: Any, node: ast.AST) ->
 def _bind_variable(parser: Parser, name: str, value: Any, current: Any, node: ast.AST) -> None:
     hoisted = parser.frame.hoisted.get(name)
     if isinstance(current, (ir.Expr, ir.Buffer, ir.Region)):
-        raise parser.error("TG0008", f"{name} stands for {describe(current)} and cannot be assigned again", node,
+        raise parser.error("TG0008", f"{name} stands for {describe(current)} and cannot be assigned again",
+                           node,
                            "choose another name")
     if hoisted is not None and any(scope is hoisted[0] for scope in parser.frame.scopes):
         parser.bind(name, hoisted[1], node)
@@ -81,22 +84,29 @@ def _bind_variable(parser: Parser, name: str, value: Any, current: Any, node: as
 
 def declare_variable(parser: Parser, name: str, value: Any, node: ast.AST) -> None:
     """Declares the variable `name` with its first value: here, or before the branch that binds it first."""
-    builder, frame, loc = parser.builder, parser.frame, parser.loc(node)
+    builder, loc = parser.builder, parser.loc(node)
     key = (name, loc)
     dtype = parser.widened.get(key) or as_expr(value).dtype.compute
     first = convert(value, dtype) if is_number(value) else as_expr(value)
-    hoist = frame.hoists.pop(name, None)
-    block, position = hoist if hoist else (builder.block, len(builder.block.statements))
+    hoist = parser.frame.hoists.pop(name, None)
+    block, depth = (hoist.block, hoist.parallel_depth) if hoist else (builder.block, parser.parallel_depth)
     buffer = ir.Buffer(_declared_name(parser, name, block), (), dtype, "var", loc=loc)
-    parser.variables[buffer] = Variable(key, _is_literal(parser, value), parser.loops.count("parallel"))
+    parser.variables[buffer] = Variable(key, _is_literal(parser, value), depth)
     if hoist:
-        block.statements.insert(position, ir.Alloc(buffer, loc=loc))
-        _shift_hoists(parser, block, position)
-        frame.hoisted[name] = (frame.scopes[_depth_of(parser, block)], buffer)
-        builder.emit(ir.Store(buffer, (), first, loc=loc))
+        _declare_before(parser, name, buffer, hoist)
+        store_variable(parser, buffer, value, node)
     else:
         builder.emit(ir.Alloc(buffer, first, loc=loc))
     parser.bind(name, buffer, node)
+
+
+def _declare_before(parser: Parser, name: str, buffer: ir.Buffer, hoist: Hoist) -> None:
+    frame = parser.frame
+    hoist.block.statements.insert(hoist.position, ir.Alloc(buffer, loc=buffer.loc))
+    for other in frame.hoists.values():
+        if other.block is hoist.block and other.position >= hoist.position:
+            other.position += 1
+    frame.hoisted[name] = (frame.scopes[_depth_of(parser, hoist.block)], buffer)
 
 
 def _is_literal(parser: Parser, value: Any) -> bool:
@@ -118,12 +128,6 @@ def _depth_of(parser: Parser, block) -> int:
     return max(len(parser.frame.scopes) - from_end, 0)
 
 
-def _shift_hoists(parser: Parser, block, position: int) -> None:
-    for name, (other, place) in list(parser.frame.hoists.items()):
-        if other is block and place >= position:
-            parser.frame.hoists[name] = (other, place + 1)
-
-
 def store_variable(parser: Parser, buffer: ir.Buffer, value: Any, node: ast.AST) -> None:
     """`x = value` for a variable. A variable that began as a literal may widen: Widen is raised then."""
     variable = parser.variables.get(buffer)
@@ -134,15 +138,17 @@ def store_variable(parser: Parser, buffer: ir.Buffer, value: Any, node: ast.AST)
             raise Widen(variable.key, needed)
         if needed != buffer.dtype:
             raise _narrowing(parser, buffer, dtype, node)
-        if parser.loops.count("parallel") > variable.parallel_depth:
-            raise parser.error("TG0008", f"{buffer.name} is set by the iterations of T.Parallel, but lives outside", node,
+        if parser.parallel_depth > variable.parallel_depth:
+            raise parser.error("TG0008", f"{buffer.name} is set by the iterations of T.Parallel, but lives "
+                               "outside", node,
                                "write to a tile and use T.reduce_sum, or declare it with T.alloc_var")
     expr = convert(value, buffer.dtype) if is_number(value) else as_expr(value)
     parser.builder.emit(ir.Store(buffer, (), expr, loc=parser.loc(node)))
 
 
 def _narrowing(parser: Parser, buffer: ir.Buffer, dtype: DType, node: ast.AST) -> TilegenError:
-    return parser.error("TG0102", f"{buffer.name} is {buffer.dtype} (from line {buffer.loc.line}) and gets a value "
+    return parser.error("TG0102", f"{buffer.name} is {buffer.dtype} (from line {buffer.loc.line}) and gets a "
+                        "value "
                         f"of type {dtype}", node, f"convert it: T.cast(..., '{buffer.dtype}'), or declare "
                         f"{buffer.name} with T.alloc_var(\"{dtype}\")")
 

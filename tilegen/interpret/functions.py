@@ -81,9 +81,7 @@ INTEGER_DIVISIONS = {"ceildiv", "fmod"}     # a zero divisor is a fault when the
 
 
 def truncated_quotient(a, b):
-    """a / b rounded towards zero."""
-    if a.dtype.kind == "f":
-        return numpy.trunc(a / b)
+    """a / b rounded towards zero, for integers."""
     return numpy.floor_divide(a - numpy.fmod(a, b), b)
 
 

@@ -95,9 +95,8 @@ def _valid(indices: tuple[Value, ...], memory: Memory) -> Value:
     assert len(indices) == len(memory.shape), f"{memory.buffer.name}: {len(indices)} indices"
     valid = True
     for index, extent in zip(indices, memory.shape):
-        inside = (index >= 0) & (index < extent)
-        valid = inside if valid is True else valid & inside
-    return True if valid is True or numpy.all(valid) else valid
+        valid = valid & (index >= 0) & (index < extent)
+    return True if numpy.all(valid) else valid
 
 
 def _refuse_outside(indices, valid: Value, memory: Memory, frame: Frame, loc: Loc | None) -> None:

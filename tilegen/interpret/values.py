@@ -32,11 +32,7 @@ def convert(value: Value, dtype: DType) -> Value:
     """`value` as `dtype`: floats round to nearest even, float to integer truncates, integers wrap,
     a float8_e4m3 overflow gives NaN. An array that has the dtype already is returned as it is."""
     target = numpy_dtype(dtype)
-    if value.dtype == target:
-        return value
-    if dtype.is_float and dtype.bits < 32 and value.dtype.kind in "iub":
-        value = value.astype(numpy_dtype(float32))
-    return value.astype(target)
+    return value if value.dtype == target else value.astype(target)
 
 
 def poison(dtype: DType) -> Value:

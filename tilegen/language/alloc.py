@@ -15,8 +15,8 @@ def _allocate(operation_name: str, shape, dtype, scope: str) -> ir.Buffer:
     extents = as_shape(shape, operation_name, builder.argument("shape"))
     for extent in extents:
         if builder.number(extent) is None:
-            raise TilegenError("TG0109", f"{operation_name}: the extent {show(extent)} is known at launch only",
-                               builder.argument("shape"), "use a constant or a knob: a tile has a fixed shape")
+            raise TilegenError("TG0109", f"{operation_name}: {show(extent)} is known at launch only",
+                               builder.argument("shape"), "a tile has a fixed shape: use a constant")
     name = builder.unique(builder.result_name or scope, scope)
     buffer = ir.Buffer(name, extents, as_dtype(dtype, builder.argument("dtype")), scope, loc=builder.loc)
     builder.emit(ir.Alloc(buffer, loc=builder.loc))

@@ -33,7 +33,8 @@ def binary(op: str, a: Any, b: Any) -> Any:
         return _of_numbers(op, a, b)
     for operand in (a, b):
         if not is_scalar(operand):
-            raise TilegenError("TG0004", f"'{op}' does not take {describe(operand)}", current().loc, _advice(op))
+            raise TilegenError("TG0004", f"'{op}' does not take {describe(operand)}", current().loc,
+                               _advice(op))
     x, y = _pair(a, b)
     if op == "**":
         return power(x, y)
@@ -58,11 +59,11 @@ def _advice(op: str) -> str:
 
 
 def _of_numbers(op: str, a, b):
-    if op == "trunc//":
-        return int(a / b) if max(abs(a), abs(b)) < 2**52 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    if op == "trunc%":
-        return a - b * _of_numbers("trunc//", a, b)
     try:
+        if op == "trunc//":
+            return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        if op == "trunc%":
+            return a - b * _of_numbers("trunc//", a, b)
         return _NUMBERS[op](a, b)
     except ZeroDivisionError:
         raise TilegenError("TG0004", f"{a} {op} {b} divides by zero", current().loc) from None

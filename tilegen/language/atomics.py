@@ -8,12 +8,12 @@ from tilegen import arith, ir
 from tilegen.language.builder import Block, current, operation
 from tilegen.language.regions import is_one
 from tilegen.language.tiles import region_pair
-from tilegen.language.values import as_expr, as_region
+from tilegen.language.values import as_expr, as_region, is_scalar
 
 
 def _atomic(op: str, dst: Any, value: Any) -> None:
     builder = current()
-    if isinstance(value, (ir.Region, ir.Buffer)) and not (isinstance(value, ir.Buffer) and value.scope == "var"):
+    if isinstance(value, (ir.Region, ir.Buffer)) and not is_scalar(value):
         target, source = region_pair(f"T.atomic_{op}", ("dst", dst), ("value", value))
         _nest(op, target, source, None)
     elif isinstance(dst, ir.Load) and len(dst.indices) == len(dst.buffer.shape):

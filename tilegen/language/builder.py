@@ -32,8 +32,10 @@ class Block:
 class Builder:
     """The kernel that is being built, and the call that is being read."""
 
-    def __init__(self, target: str, numbers: dict[str, int | float | bool]):
+    def __init__(self, target: str, numbers: dict[str, int | float | bool],
+                 reserved: frozenset[str] = frozenset()):
         self.target = target
+        self.reserved = reserved             # names that the emitted languages have already
         self.numbers = numbers               # the values of knobs and of sizes that are fixed
         self.loc: Loc | None = None          # of the call or statement that is being read
         self.arguments: dict[str, Loc] = {}  # of each argument of that call
@@ -72,6 +74,7 @@ class Builder:
 
     def unique(self, name: str, suffix: str = "") -> str:
         """`name`, or a name made from it that nothing else in the kernel has; it is taken then."""
+        name = f"{name}_" if name in self.reserved else name
         candidates = [name, f"{name}_{suffix}"] if suffix else [name]
         number = 1
         while True:
@@ -84,6 +87,7 @@ class Builder:
 
     def local(self, name: str) -> str:
         """`name`, or a name made from it that is not visible in the present block; declared there."""
+        name = f"{name}_" if name in self.reserved else name
         visible = self.taken.union(*(block.names for block in self.blocks))
         number, candidate = 1, name
         while candidate in visible:

@@ -47,7 +47,8 @@ def _message(text: Any) -> tuple[str, tuple]:
     if isinstance(text, FormattedText):
         return text.text, tuple(_printed(value) for value in text.values)
     if not isinstance(text, str):
-        raise TilegenError("TG0004", f"the message has to be a text, not {describe(text)}", current().argument("msg"))
+        raise TilegenError("TG0004", f"the message has to be a text, not {describe(text)}",
+                           current().argument("msg"))
     return text, ()
 
 
@@ -58,7 +59,7 @@ def _printed(value: Any) -> ir.Expr | ir.Region:
 
 @operation()
 def device_assert(condition, msg="") -> None:
-    """Stops the kernel with `msg` where `condition` does not hold. Values in an f-string are printed first."""
+    """Stops the kernel with `msg` where `condition` fails. Values in an f-string are printed first."""
     builder = current()
     test = as_condition(condition, builder.argument("condition"))
     text, values = _message(msg)
@@ -72,18 +73,24 @@ def device_assert(condition, msg="") -> None:
 def assume(condition) -> None:
     """A condition on sizes and knobs that every caller keeps; it is checked at launch (TG0409).
 
-    A condition on values that exist only while the kernel runs is a hint, which changes nothing.
+    A condition on values that exist only while the kernel runs, or under a branch or loop, is a hint,
+    which changes nothing.
     """
     builder = current()
     test = as_condition(condition, builder.argument("condition"))
-    known = (ir.Const, ir.BinOp, ir.UnOp, ir.Call, ir.Select)
-    if all(isinstance(node, known) or (isinstance(node, ir.Var) and node.kind in ("size", "knob"))
-           for node in ir.walk(test)):
+    holds_everywhere = len(builder.blocks) <= 2
+    if holds_everywhere and all(_is_known_at_launch(node) for node in ir.walk(test)):
         builder.requires.append(test)
+
+
+def _is_known_at_launch(node: ir.Node) -> bool:
+    if isinstance(node, ir.Var):
+        return node.kind in ("size", "knob")
+    return isinstance(node, (ir.Const, ir.BinOp, ir.UnOp, ir.Call, ir.Select))
 
 
 @operation()
 def sync_threads() -> None:
-    """A barrier of all threads of the block. Tile operations place their own; this one is for T.alloc_local code."""
+    """A barrier of all threads of the block. Tile operations place their own."""
     builder = current()
     builder.emit(ir.Sync("asked for by T.sync_threads", loc=builder.loc))

@@ -1,4 +1,4 @@
-"""The launch and the loops: T.Kernel, T.serial, T.unroll, T.vectorized, T.Parallel, T.Pipelined, T.Persistent, T.grid.
+"""The launch (T.Kernel) and the loops (T.serial, T.Parallel, T.Pipelined and their kin).
 
 A loop operation gives a description, which the `for` statement around it turns into IR.
 """
@@ -54,7 +54,7 @@ class PersistentLoop:
 
 @operation("function")
 def Kernel(*blocks, threads=128) -> Launch:
-    """Launches a grid of 1 to 3 extents: `with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=128) as (bx, by):`.
+    """Launches a grid of 1 to 3 extents: `with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM)) as (bx, by):`.
 
     threads is their number per block, or a tuple (x, y, z). Raises TG0005 for
     more than three extents, TG0110 for an extent that is not positive.
@@ -65,13 +65,14 @@ def Kernel(*blocks, threads=128) -> Launch:
                            "fold the others into one: b // heads, b % heads")
     shape = as_shape(threads, "threads", builder.argument("threads"))
     if len(shape) > 3:
-        raise TilegenError("TG0005", f"threads has 1 to 3 extents, not {len(shape)}", builder.argument("threads"))
+        raise TilegenError("TG0005", f"threads has 1 to 3 extents, not {len(shape)}",
+                           builder.argument("threads"))
     for extent in shape:
         as_number(extent, "the number of threads", builder.argument("threads"))
     extents = as_shape(blocks, "T.Kernel", builder.loc)
     if any(isinstance(node, ir.Load) for node in ir.walk(extents)):
         raise TilegenError("TG0109", "the grid depends on the data of a tensor", builder.loc,
-                           "the grid follows from sizes and knobs: launch more blocks, and let the rest do nothing")
+                           "launch as many blocks as there can be; let the others do nothing")
     return Launch(extents, shape)
 
 
@@ -154,8 +155,9 @@ def Persistent(domain, wave_size, index, group_size=8) -> PersistentLoop:
     builder = current()
     extents = domain if isinstance(domain, tuple) else (domain,)
     shape = tuple(as_index(extent, builder.argument("domain")) for extent in extents)
-    return PersistentLoop(shape, as_index(wave_size, builder.argument("wave_size")),
-                          as_index(index, builder.argument("index")), int(as_number(group_size, "group_size")))
+    count = as_index(wave_size, builder.argument("wave_size"))
+    first = as_index(index, builder.argument("index"))
+    return PersistentLoop(shape, count, first, int(as_number(group_size, "group_size")))
 
 
 def coordinates(loop: PersistentLoop, tile: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -181,7 +183,8 @@ def get_thread_binding(dim=0) -> ir.Var:
     """The index of this thread in its block, along x (dim 0), y or z."""
     number = as_number(dim, "dim")
     if number not in (0, 1, 2):
-        raise TilegenError("TG0005", f"T.get_thread_binding: dim is 0, 1 or 2, not {number}", current().argument("dim"))
+        raise TilegenError("TG0005", f"T.get_thread_binding: dim is 0, 1 or 2, not {number}",
+                           current().argument("dim"))
     return ir.Var(f"thread_{'xyz'[int(number)]}", kind="thread")
 
 
@@ -191,6 +194,7 @@ def get_block_binding(dim=0) -> ir.Var:
     builder = current()
     number = as_number(dim, "dim")
     if number not in range(len(builder.block_vars)):
-        raise TilegenError("TG0005", f"T.get_block_binding: the grid has {len(builder.block_vars)} dimensions, "
+        raise TilegenError("TG0005", f"T.get_block_binding: the grid has {len(builder.block_vars)} "
+                           "dimensions, "
                            f"so that there is no dim {number}", builder.argument("dim"))
     return builder.block_vars[int(number)]

@@ -78,12 +78,19 @@ atan2 = _binary("atan2", "the angle of the point (y, x)")
 copysign = _binary("copysign", "|x| with the sign of y")
 
 
+FLOAT_FUNCTIONS = (
+    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin",
+    "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "floor", "ceil", "round",
+    "trunc", "nearbyint", "isnan", "isinf", "isfinite", "fmod", "hypot", "atan2", "copysign",
+)
+
+
 @operation("function")
 def pow(x, y):
     """x to the y, for floats; a square becomes a product."""
     if is_number(x) and is_number(y):
         return binary("**", x, y)
-    return power(floating("pow", x, "x"), floating("pow", y, "y") if not is_number(y) else ir.Const(float(y), float32))
+    return power(floating("pow", x, "x"), floating("pow", y, "y"))
 
 
 @operation("function")
@@ -116,7 +123,8 @@ def clamp(x, low, high):
 def _bits(name: str, x: Any) -> ir.Expr:
     value = as_expr(x, loc=current().argument("x"))
     if not value.dtype.is_integer:
-        raise TilegenError("TG0111", f"T.{name} needs an integer, not {describe(value)}", current().argument("x"))
+        raise TilegenError("TG0111", f"T.{name} needs an integer, not {describe(value)}",
+                           current().argument("x"))
     return ir.Call(name, (value,), int32)
 
 

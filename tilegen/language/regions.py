@@ -50,8 +50,8 @@ def fit_extents(extents: tuple[ir.Expr, ...], rank: int, numbers: Mapping[str, f
     while len(kept) > rank:
         unit = next((k for k, extent in enumerate(kept) if is_one(extent, numbers)), None)
         if unit is None:
-            raise TilegenError("TG0101", f"{what}: a box of extents {shape_text(extents)} does not fit a tensor "
-                               f"of {rank} dimension{'s' * (rank != 1)}", loc)
+            raise TilegenError("TG0101", f"{what}: a box {shape_text(extents)} does not fit a tensor of "
+                               f"{rank} dimension{'s' * (rank != 1)}", loc)
         del kept[unit]
     return (ir.Const(1),) * (rank - len(kept)) + tuple(kept)
 

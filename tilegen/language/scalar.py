@@ -56,7 +56,7 @@ float8_e4m3fn = float8_e4m3
 
 @operation("function")
 def cast(value, dtype) -> ir.Expr:
-    """`value` converted to `dtype`; also `x.astype(dtype)` and `T.float32(x)`. Raises TG0108 for an unknown dtype."""
+    """`value` as `dtype`; also `x.astype(dtype)`, `T.float32(x)`. Raises TG0108 for an unknown dtype."""
     return convert(value, as_dtype(dtype, current().argument("dtype")))
 
 
@@ -65,7 +65,8 @@ def infinity(dtype="float32") -> ir.Expr:
     """The infinity of a float type. Raises TG0102 for other types."""
     kind = as_dtype(dtype, current().argument("dtype"))
     if not kind.is_float or kind == dtypes.float8_e4m3:
-        raise TilegenError("TG0102", f"{kind} has no infinity", current().loc, "T.max_value(dtype) is its largest value")
+        raise TilegenError("TG0102", f"{kind} has no infinity", current().loc,
+                           "T.max_value(dtype) is its largest value")
     return ir.Call("infinity", (), kind)
 
 

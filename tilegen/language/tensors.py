@@ -1,4 +1,4 @@
-"""Kernel functions and what they take: T.prim_func, T.macro, T.Tensor, T.dynamic, T.const, T.empty, T.by_target."""
+"""Kernel functions (T.prim_func, T.macro) and what they take: tensors, sizes, defaults by target."""
 
 from __future__ import annotations
 

@@ -24,15 +24,15 @@ class GemmWarpPolicy(enum.Enum):
     FullCol = "full_col"
 
 
-def region_pair(operation_name: str, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[ir.Region, ir.Region]:
+def region_pair(name: str, first: tuple[str, Any], second: tuple[str, Any]) -> tuple[ir.Region, ir.Region]:
     """Two tiles of one shape, each given as (parameter name, value): an element on one side is an
     origin, which takes the extents of the other side."""
     builder = current()
-    sides = [(value, f"{operation_name}: {name}", builder.argument(name)) for name, value in (first, second)]
+    sides = [(value, f"{name}: {role}", builder.argument(role)) for role, value in (first, second)]
     origins = [isinstance(value, ir.Load) for value, _, _ in sides]
     full = [isinstance(v, ir.Load) and len(v.indices) == len(v.buffer.shape) for v, _, _ in sides]
     if all(full):
-        raise TilegenError("TG0101", f"{operation_name}: both sides are single elements, so that there is no extent",
+        raise TilegenError("TG0101", f"{name}: both sides are single elements, so that there is no extent",
                            builder.loc, "give one side as a tile or as a slice, or assign the element with =")
     if all(origins) or not any(origins):
         return tuple(as_region(*side) for side in sides)
@@ -51,7 +51,8 @@ def _placed(side, other: ir.Region, numbers) -> ir.Region:
 
 
 @operation(takes_tiles=True)
-def copy(src, dst, *, coalesced_width=None, disable_tma=False, eviction_policy=None, prefer_instruction=None) -> None:
+def copy(src, dst, *, coalesced_width=None, disable_tma=False, eviction_policy=None,
+         prefer_instruction=None) -> None:
     """dst = src, elementwise, converted to dst's dtype; any pair of global, shared and fragment.
 
     Each side is a tile, a slice (`A[i:i + 16, :]`), or an element (`A[by * BM, ko * BK]`): an origin that
@@ -85,7 +86,8 @@ def clear(buffer) -> None:
 
 
 @operation(takes_tiles=True)
-def gemm(A, B, C, transpose_A=False, transpose_B=False, policy=GemmWarpPolicy.Square, clear_accum=False, k_pack=1) -> None:
+def gemm(A, B, C, transpose_A=False, transpose_B=False, policy=GemmWarpPolicy.Square,
+         clear_accum=False, k_pack=1) -> None:
     """C += A @ B, accumulated in C's dtype; with clear_accum C = A @ B.
 
     A is (M, K), or (K, M) with transpose_A; B is (K, N), or (N, K) with transpose_B; C is a fragment (M, N).
@@ -96,7 +98,8 @@ def gemm(A, B, C, transpose_A=False, transpose_B=False, policy=GemmWarpPolicy.Sq
     regions = [as_region(value, f"T.gemm: {name}", builder.argument(name))
                for name, value in (("A", A), ("B", B), ("C", C))]
     if not isinstance(policy, GemmWarpPolicy):
-        raise TilegenError("TG0005", f"T.gemm: policy cannot be {describe(policy)}", builder.argument("policy"),
+        raise TilegenError("TG0005", f"T.gemm: policy cannot be {describe(policy)}",
+                           builder.argument("policy"),
                            "write T.GemmWarpPolicy.Square, FullRow or FullCol")
     as_number(k_pack, "k_pack", builder.argument("k_pack"))
     builder.emit(ir.Gemm(*regions, as_flag(transpose_A, "transpose_A", builder.argument("transpose_A")),
@@ -140,19 +143,19 @@ def reduce_sum(buffer, out, dim=-1, clear=True) -> None:
 
 @operation(takes_tiles=True)
 def reduce_max(buffer, out, dim=-1, clear=True) -> None:
-    """out = the maximum of `buffer` over `dim`; with clear=False out = max(out, it). Shapes as T.reduce_sum."""
+    """out = the maximum of `buffer` over `dim`; clear and shapes as in reduce_sum."""
     _reduce("max", buffer, out, dim, clear)
 
 
 @operation(takes_tiles=True)
 def reduce_min(buffer, out, dim=-1, clear=True) -> None:
-    """out = the minimum of `buffer` over `dim`; with clear=False out = min(out, it). Shapes as T.reduce_sum."""
+    """out = the minimum of `buffer` over `dim`; clear and shapes as in reduce_sum."""
     _reduce("min", buffer, out, dim, clear)
 
 
 @operation(takes_tiles=True)
 def reduce_absmax(buffer, out, dim=-1, clear=True) -> None:
-    """out = the maximum of |buffer| over `dim`; with clear=False out = max(out, it). Shapes as T.reduce_sum."""
+    """out = the maximum of |buffer| over `dim`; clear and shapes as in reduce_sum."""
     _reduce("absmax", buffer, out, dim, clear)
 
 

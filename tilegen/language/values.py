@@ -65,10 +65,11 @@ def as_expr(value: Any, like: DType | None = None, loc: Loc | None = None) -> ir
         case ir.Expr():
             return value
         case ir.Buffer(scope="var"):
-            return ir.Load(value, (), loc=loc)
+            return ir.Load(value, (), loc=loc or current().loc)
         case ir.Buffer():
             raise TilegenError("TG0004", f"{describe(value)} is not a single value", loc,
-                               f"write an element such as {value.name}[{', '.join('ijkl'[:len(value.shape)])}] "
+                               "write an element such as "
+                               f"{value.name}[{', '.join('ijkl'[:len(value.shape)])}] "
                                "in a T.Parallel loop")
         case ir.Region():
             raise TilegenError("TG0004", f"{describe(value)} is not a single value", loc,
@@ -120,10 +121,11 @@ def as_dtype(value: Any, loc: Loc | None = None) -> DType:
 
 
 def as_number(value: Any, what: str, loc: Loc | None = None) -> Number:
-    """The number that `value` has while the kernel is read. Raises TG0109 where it is known at run time only."""
+    """The number that `value` has while the kernel is read. Raises TG0109 where it has none."""
     number = current().number(value.expr if isinstance(value, Size) else value)
     if number is None:
-        raise TilegenError("TG0109", f"{what} has to be known when the kernel is emitted, not {describe(value)}",
+        raise TilegenError("TG0109", f"{what} has to be known when the kernel is emitted, not "
+                           f"{describe(value)}",
                            loc, "use a constant, a knob, or a size that is given a value")
     return number
 

@@ -14,7 +14,9 @@ from tilegen.passes.pad_shared import pad_shared
 from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_copies import plan_copies
 from tilegen.passes.plan_gemm import plan_gemm
+from tilegen.passes.plan_occupancy import plan_occupancy
 from tilegen.passes.plan_parallel import plan_parallel
+from tilegen.passes.plan_pipeline import plan_pipeline
 from tilegen.passes.plan_reduce import plan_reduce
 from tilegen.passes.plan_storage import plan_storage
 from tilegen.passes.simplify import simplify
@@ -24,8 +26,8 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, stage_operands, infer_layouts, pad_shared, plan_copies, plan_parallel, plan_gemm, plan_reduce,
-            plan_storage, insert_barriers, place_shared, check_complete),
+    "gpu": (simplify, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_copies, plan_parallel, plan_gemm,
+            plan_reduce, plan_storage, insert_barriers, place_shared, plan_occupancy, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements),
 }
 

@@ -52,7 +52,7 @@ def _guard(s: ir.Stmt, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
             return replace(s, value=guard_loads(s.value, known, held))
         case ir.If():
             return replace(s, condition=guard_loads(s.condition, known, held),
-                           then=guard_statements(s.then, known, held),
+                           then=guard_statements(s.then, known, held + _lasting(s.condition)),
                            otherwise=guard_statements(s.otherwise, known, held))
         case ir.While():
             return replace(s, condition=guard_loads(s.condition, known, held), body=guard_statements(s.body, known, held))
@@ -67,6 +67,13 @@ def _guard(s: ir.Stmt, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
         case ir.Alloc() if s.init is not None:
             return replace(s, init=guard_loads(s.init, known, held))
     return s
+
+
+def _lasting(condition: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The terms of a condition that hold as long as its branch runs: those that read no memory."""
+    if isinstance(condition, ir.BinOp) and condition.op == "and":
+        return _lasting(condition.a) + _lasting(condition.b)
+    return () if any(isinstance(n, ir.Load) for n in ir.walk(condition)) else (condition,)
 
 
 def guard_loads(expr: ir.Expr, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Expr:

@@ -45,7 +45,8 @@ def check_bounds(kernel: ir.Kernel, target=None) -> ir.Kernel:
     Before: `A_shared[i + 1, j]` for i below 128, A_shared (128, 32). After: "when i = 127, row 128 of 128".
     """
     knobs = knob_values(kernel)
-    grid = tuple(Loop(var, ir.Const(0), extent, ir.Const(1)) for var, extent in zip(kernel.block_vars, kernel.grid))
+    grid = tuple(Loop(var, ir.Const(0), extent, ir.Const(1)) for var, extent in zip(kernel.block_vars,
+                                                                                    kernel.grid))
     _Checker(knobs).block(kernel.body, Around(grid))
     return kernel
 
@@ -102,7 +103,8 @@ class _Checker:
             for child in ir.children(node):
                 self.expression(child, around)
 
-    def element(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], loc: Loc | None, around: Around) -> None:
+    def element(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], loc: Loc | None,
+                around: Around) -> None:
         if buffer.scope not in ("shared", "fragment", "local"):
             return
         ranges = None
@@ -155,7 +157,8 @@ def _values(loop: Loop, point: Point, ends_only: bool) -> list[int | None]:
     if start is None or stop is None or not step:
         return [None]
     values = range(start, stop, step)
-    return list(dict.fromkeys((values[0], values[-1])) if ends_only else values[:_MOST_POINTS]) if values else []
+    return list(dict.fromkeys((values[0], values[-1])) if ends_only
+                else values[:_MOST_POINTS]) if values else []
 
 
 def _negated(condition: ir.Expr) -> ir.Expr:
@@ -170,8 +173,10 @@ def _fault(buffer, dimension, index, value, extent, point: Point, loc, around: A
     for part in around.parts:
         if isinstance(part, ir.Let) and part.var.name in used:
             used |= arith.names(part.value)
-    loops = [p.var.name for p in around.parts if isinstance(p, Loop) and p.var.name in used and p.var.name in point]
+    loops = [p.var.name for p in around.parts if isinstance(p, Loop) and p.var.name in used
+             and p.var.name in point]
     when = f"when {', '.join(f'{name} = {point[name]}' for name in loops)}, " if loops else ""
-    return TilegenError("TG0105", f"{buffer.name} is accessed out of bounds: {when}{unit} {value} of {extent}",
+    return TilegenError("TG0105", f"{buffer.name} is accessed out of bounds: {when}{unit} {value} of "
+                        f"{extent}",
                         loc, f"{buffer.name} has {extent} {unit}s; {allocated(buffer)}"
                         if dimension >= rank - 2 else allocated(buffer))

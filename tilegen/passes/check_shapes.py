@@ -61,8 +61,10 @@ def _copy(node: ir.Copy, numbers: Numbers) -> None:
     if len(source) == len(target) and all(same_extent(a, b, numbers) for a, b in zip(source, target)):
         return
     raise TilegenError("TG0101", f"T.copy: {node.src.buffer.name} gives {_extents(node.src, numbers)}, "
-                       f"{node.dst.buffer.name} takes {_extents(node.dst, numbers)}", node.src.loc or node.loc,
-                       f"{node.dst.buffer.name}: {allocated(node.dst.buffer)}", spans=_spans(node.src, node.dst))
+                       f"{node.dst.buffer.name} takes {_extents(node.dst, numbers)}", node.src.loc
+                       or node.loc,
+                       f"{node.dst.buffer.name}: {allocated(node.dst.buffer)}", spans=_spans(node.src,
+                                                                                             node.dst))
 
 
 def _spans(*regions: ir.Region) -> tuple[Loc, ...]:
@@ -73,7 +75,8 @@ def _spans(*regions: ir.Region) -> tuple[Loc, ...]:
 def _gemm(node: ir.Gemm, numbers: Numbers) -> None:
     for name, region in (("A", node.a), ("B", node.b)):
         _scope(region.buffer, ("shared", "fragment"), f"T.gemm: {name}", region.loc,
-               f"T.copy {region.buffer.name} into a shared tile first" if region.buffer.scope == "global" else "")
+               f"T.copy {region.buffer.name} into a shared tile first" if region.buffer.scope == "global"
+               else "")
     _scope(node.c.buffer, ("fragment",), "T.gemm: the accumulator C", node.c.loc,
            f"allocate {node.c.buffer.name} with T.alloc_fragment, and T.copy it out after the loop")
     _gemm_dtypes(node)
@@ -85,8 +88,10 @@ def _gemm(node: ir.Gemm, numbers: Numbers) -> None:
     for side, own, wanted, other in (("rows", c[0], m, node.a), ("columns", c[1], n, node.b)):
         if not same_extent(own, wanted, numbers):
             raise TilegenError("TG0104", f"T.gemm: {node.c.buffer.name} is {_extents(node.c, numbers)}, but "
-                               f"{other.buffer.name} {_extents(other, numbers)} gives {_text(wanted, numbers)} {side}",
-                               node.c.loc or node.loc, f"{node.c.buffer.name} needs {_text(wanted, numbers)} {side}; "
+                               f"{other.buffer.name} {_extents(other, numbers)} gives "
+                               f"{_text(wanted, numbers)} {side}",
+                               node.c.loc or node.loc, f"{node.c.buffer.name} needs {_text(wanted, numbers)} "
+                               f"{side}; "
                                f"{allocated(node.c.buffer)}", spans=_spans(node.c, other))
 
 
@@ -94,7 +99,8 @@ def _inner_sizes(node: ir.Gemm, k: ir.Expr, numbers: Numbers) -> TilegenError:
     side = "columns" if node.transpose_b else "rows"
     marks = [f"{r.buffer.name} is {_extents(r, numbers)}{' (transposed)' if t else ''}"
              for r, t in ((node.a, node.transpose_a), (node.b, node.transpose_b))]
-    return TilegenError("TG0104", f"T.gemm: the inner sizes differ: {', '.join(marks)}", node.a.loc or node.loc,
+    return TilegenError("TG0104", f"T.gemm: the inner sizes differ: {', '.join(marks)}", node.a.loc
+                        or node.loc,
                         f"{node.b.buffer.name} needs {_text(k, numbers)} {side}; {allocated(node.b.buffer)}",
                         spans=_spans(node.a, node.b))
 
@@ -111,7 +117,8 @@ def _matrix(region: ir.Region, numbers: Numbers) -> tuple[ir.Expr, ir.Expr]:
         del extents[0]
     if len(extents) != 2:
         raise TilegenError("TG0106", f"T.gemm: {region.buffer.name} is no matrix: its extents are "
-                           f"{_extents(region, numbers)}", region.loc, "give a tile or a slice of two dimensions")
+                           f"{_extents(region, numbers)}", region.loc,
+                           "give a tile or a slice of two dimensions")
     return extents[0], extents[1]
 
 
@@ -123,7 +130,8 @@ def _gemm_dtypes(node: ir.Gemm) -> None:
                            node.a.loc or node.loc, "T.copy one of them into a tile of the other's dtype",
                            spans=_spans(node.a, node.b))
     if not _accumulates(a, c):
-        raise TilegenError("TG0102", f"T.gemm: products of {a} cannot be accumulated in {c}", node.c.loc or node.loc,
+        raise TilegenError("TG0102", f"T.gemm: products of {a} cannot be accumulated in {c}", node.c.loc
+                           or node.loc,
                            f"allocate {node.c.buffer.name} as {'float32' if a.is_float else 'int32'}")
 
 
@@ -138,7 +146,8 @@ def _reduce(node: ir.Reduce, numbers: Numbers) -> None:
     name = f"T.reduce_{node.op}"
     for role, region in (("buffer", node.src), ("out", node.dst)):
         _scope(region.buffer, ("fragment", "shared", "local"), f"{name}: {role}", region.loc,
-               f"T.copy {region.buffer.name} into a fragment first" if region.buffer.scope == "global" else "")
+               f"T.copy {region.buffer.name} into a fragment first" if region.buffer.scope == "global"
+               else "")
         if region.buffer.dtype.kind == "bool":
             raise TilegenError("TG0102", f"{name} does not take bool", region.loc, "make it an int32 tile")
     kept = node.src.extents[:node.dim] + node.src.extents[node.dim + 1:]
@@ -146,7 +155,8 @@ def _reduce(node: ir.Reduce, numbers: Numbers) -> None:
     if len(wanted) == len(given) and all(same_extent(a, b, numbers) for a, b in zip(wanted, given)):
         return
     shape = _extents(ir.Region(node.src.buffer, (), kept or (ir.Const(1),)), numbers)
-    raise TilegenError("TG0101", f"{name}: {node.src.buffer.name} {_extents(node.src, numbers)} over dimension "
+    raise TilegenError("TG0101", f"{name}: {node.src.buffer.name} {_extents(node.src, numbers)} over "
+                       "dimension "
                        f"{node.dim} gives {shape}, {node.dst.buffer.name} is {_extents(node.dst, numbers)}",
                        node.dst.loc or node.loc, f"{node.dst.buffer.name} needs the shape {shape}; "
                        f"{allocated(node.dst.buffer)}", spans=_spans(node.src, node.dst))

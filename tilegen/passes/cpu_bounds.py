@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
 from tilegen.passes.accesses import conditions
@@ -94,3 +94,20 @@ def split(index: ir.Expr, names: set[str]) -> tuple[str | None, ir.Expr] | None:
                 return None
             return left[0], arith.subtract(left[1], b)
     return None
+
+
+def inline_indices(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Without names of integers that are computed from other names: their values take their place, so
+    that accesses show which loop they follow."""
+    values: dict[str, ir.Expr] = {}
+    result: list[ir.Stmt] = []
+    for s in body:
+        s = ir.substitute(s, values) if values else s
+        if isinstance(s, ir.Let) and s.var.dtype.is_integer and not any(isinstance(n, (ir.Load, ir.Call))
+                                                                        for n in ir.walk(s.value)):
+            values[s.var.name] = s.value
+        elif isinstance(s, ir.If):
+            result.append(replace(s, then=inline_indices(s.then), otherwise=inline_indices(s.otherwise)))
+        else:
+            result.append(s)
+    return tuple(result)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType
 from tilegen.passes.cpu_loops import Nest, plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_tiles import MR, TileLayout
@@ -24,26 +23,34 @@ def plan_fill(planner: CpuPlanner, scope: Scope, fill: ir.Fill) -> ir.Stmt:
     buffer = fill.dst.buffer
     scope.forget({buffer.name})
     if buffer.name in planner.layouts and _covers(planner, fill.dst) and not _reads(fill.value):
-        return replace(fill, plan=fill_storage(planner, buffer, fill.value))
+        return replace(fill, plan=fill_storage(planner, scope, buffer, fill.value))
     vars, extents, index = _walk(planner, fill.dst, arith.names(fill.value))
     body = (ir.Store(buffer, index(fill.dst), fill.value, loc=fill.loc),)
     return replace(fill, plan=plan_nest(planner, scope, vars, extents, body))
 
 
-def fill_storage(planner: CpuPlanner, buffer: ir.Buffer, value: ir.Expr) -> OpPlan:
-    """std::fill over all that a tile holds, padding as well."""
-    storage = planner.layouts[buffer.name].storage
-    first = ir.Load(storage, (ir.Const(0),) * len(storage.shape))
-    value = retyped(planner.rounded(planner.scalar(value), buffer), storage.dtype)
-    return OpPlan("fill", {"first": first, "tile": ir.Load(storage, ()), "value": value},
-                  "the whole tile, in the order of memory")
+def fill_storage(planner: CpuPlanner, scope: Scope, buffer: ir.Buffer, value: ir.Expr) -> OpPlan:
+    """One value in all of a tile; of an accumulator, only in the register tiles that somebody reads."""
+    layout = planner.layouts[buffer.name]
+    value = planner.rounded(planner.scalar(value), buffer)
+    tile = ir.Load(layout.storage, ())
+    needed = needed_extents(planner, scope, buffer) if layout.kind == "tiles" else ()
+    if len(buffer.shape) == 2 and needed not in ((), buffer.shape):
+        return OpPlan("fill_tiles", {"tile": tile, "value": value, "rows": needed[0], "columns": needed[1]},
+                      "the register tiles that reach into a tensor")
+    return OpPlan("fill", {"tile": tile, "value": value}, "the whole tile, in the order of memory")
 
 
-def retyped(value: ir.Expr, dtype: DType) -> ir.Expr:
-    """A scalar in exactly this type, as templates of the standard library want it."""
-    if isinstance(value, ir.Const):
-        return ir.Const(float(value.value), dtype) if dtype.is_float and dtype.bits >= 32 else ir.Cast(value, dtype)
-    return value if value.dtype == dtype else ir.Cast(value, dtype)
+def needed_extents(planner: CpuPlanner, scope: Scope, buffer: ir.Buffer) -> tuple[ir.Expr, ...]:
+    """(rows, columns) of a tile that somebody reads, by name."""
+    result = []
+    for d, word in ((-2, "rows"), (-1, "columns")):
+        limit = planner.needs.limit((buffer.name, d))
+        extent = buffer.shape[d]
+        if limit is not None:
+            extent = planner.count(scope, arith.binary("min", extent, limit), word, f"{buffer.name}_{word}")
+        result.append(extent)
+    return tuple(result)
 
 
 def _reads(value: ir.Expr) -> bool:
@@ -72,7 +79,8 @@ def copy_nest(planner: CpuPlanner, scope: Scope, src: ir.Region, dst: ir.Region,
     value = ir.Load(src.buffer, index(src), loc=loc)
     if src.buffer.dtype != dst.buffer.dtype:
         value = ir.Cast(value, dst.buffer.dtype)
-    return plan_nest(planner, scope, vars, extents, (ir.Store(dst.buffer, index(dst), value, loc=loc),))
+    spare = planner.spare(dst, dimensions(dst), vars)
+    return plan_nest(planner, scope, vars, extents, (ir.Store(dst.buffer, index(dst), value, loc=loc),), spare)
 
 
 def _walk(planner: CpuPlanner, region: ir.Region, taken: set[str]):
@@ -126,12 +134,14 @@ def _packing(planner: CpuPlanner, scope: Scope, copy: ir.Copy) -> OpPlan:
     clears = not whole and not _only_gemms(planner.kernel.body, copy)
     if not clears:
         scope.inside[buffer.name] = inside
+    zero = ir.Const(0.0 if layout.storage.dtype.is_float else 0, layout.storage.dtype)
+    clear = Nest(plan=fill_storage(planner, scope, buffer, zero)) if clears else None
     by_rows = layout.split == -2
     pitch = arith.product(src.buffer.shape[row_dim + 1:])
     storage = ir.Load(layout.storage, ())
     values = {"helper": "pack_rows" if by_rows else "pack_columns", "panels": storage,
               "corner": ir.Load(src.buffer, src.offsets), "pitch": pitch, "rows": inside[0], "columns": inside[1],
-              "clear": Nest(plan=fill_storage(planner, buffer, ir.Const(0.0, layout.storage.dtype))) if clears else None}
+              "clear": clear}
     order = "rows become columns of" if by_rows else "rows stay rows in"
     return OpPlan("pack", values, f"{order} panels of {layout.width.name}"
                   + ("" if src.buffer.dtype == layout.storage.dtype else f", converted to {layout.storage.dtype}"))

@@ -12,7 +12,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import float32, float64, int32
 from tilegen.errors import TilegenError
 from tilegen.passes import cpu_tiles
-from tilegen.passes.cpu_copies import copy_nest, fill_storage
+from tilegen.passes.cpu_copies import copy_nest, fill_storage, needed_extents
 from tilegen.passes.cpu_layouts import Wish, gemm_dtype, whole_along
 from tilegen.passes.cpu_loops import Nest, plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
@@ -45,11 +45,14 @@ def plan_gemm(planner: CpuPlanner, scope: Scope, gemm: ir.Gemm) -> ir.Stmt:
     rows, depth = _extents(scope, gemm.a, gemm.transpose_a)
     depth_b, columns = _extents(scope, gemm.b, gemm.transpose_b)
     depth = depth_b if depth in gemm.a.extents else depth
+    if len(gemm.c.buffer.shape) == 2 and not c.before:
+        needed = needed_extents(planner, scope, gemm.c.buffer)
+        rows, columns = (_least(x, n, e) for x, n, e in zip((rows, columns), needed, gemm.c.extents))
     scope.forget({gemm.c.buffer.name})
     row, col = (ir.Var(planner.fresh(w, f"tile_{w}"), kind="loop") for w in ("row", "col"))
     values = {"kernel": KERNELS[dtype], "row": row, "col": col, "rows": rows, "columns": columns, "depth": depth,
               "a": _panel(planner, a, row), "a_start": _start(a), "b": _panel(planner, b, col), "b_start": _start(b),
-              "c": _tile(c, row, col), "before": a.before + b.before + _clear(planner, gemm, c), "after": c.after}
+              "c": _tile(c, row, col), "before": a.before + b.before + _clear(planner, scope, gemm, c), "after": c.after}
     packed = [name for name, o in (("A", a), ("B", b), ("C", c)) if o.before]
     reason = f"register tiles of {planner.env['MR']} x {planner.env['NR']} {dtype}" + (
         f"; {' and '.join(packed)} packed for this gemm" if packed else "")
@@ -68,13 +71,20 @@ def _extents(scope: Scope, region: ir.Region, transposed: bool) -> tuple[ir.Expr
     return (pair[1], pair[0]) if transposed else (pair[0], pair[1])
 
 
-def _clear(planner: CpuPlanner, gemm: ir.Gemm, c: Operand) -> tuple[ir.Stmt, ...]:
+def _least(existing: ir.Expr, needed: ir.Expr, extent: ir.Expr) -> ir.Expr:
+    """The smaller of two counts, of which one may be the whole extent."""
+    if existing in (needed, extent):
+        return needed
+    return existing if needed == extent else arith.binary("min", existing, needed)
+
+
+def _clear(planner: CpuPlanner, scope: Scope, gemm: ir.Gemm, c: Operand) -> tuple[ir.Stmt, ...]:
     """c = 0 before the product, for c = a @ b."""
     if not gemm.clear:
         return ()
     zero = ir.Const(0.0 if c.layout.storage.dtype.is_float else 0, c.layout.storage.dtype)
     if len(c.layout.buffer.shape) == 2:
-        plan = fill_storage(planner, c.layout.buffer, zero)
+        plan = fill_storage(planner, scope, c.layout.buffer, zero)
         return (Nest(plan=plan),)
     vars = tuple(ir.Var(planner.fresh(w), kind="loop") for w in ("row", "col"))
     index = (*c.region.offsets[:-2], *vars)

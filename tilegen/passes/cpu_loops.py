@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tilegen import arith, ir
 from tilegen.passes.accesses import conditions, guard_statements
-from tilegen.passes.cpu_bounds import Bounds, find_bounds
+from tilegen.passes.cpu_bounds import Bounds, Limit, find_bounds, inline_indices
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_vectors import CannotVectorise, Vectors, element_of
 from tilegen.plan import Loop, NestPlan, OpPlan
@@ -25,21 +25,28 @@ class Nest(ir.Stmt):
 
 def plan_parallel(planner: CpuPlanner, scope: Scope, nest: ir.Parallel) -> ir.Stmt:
     """T.Parallel as a nest of loops."""
-    return replace(nest, plan=plan_nest(planner, scope, nest.vars, nest.extents, nest.body))
+    spare = {v.name: planner.needs.limit((id(nest), v.name)) for v in nest.vars}
+    return replace(nest, plan=plan_nest(planner, scope, nest.vars, nest.extents, nest.body, spare))
 
 
-def plan_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, body: tuple[ir.Stmt, ...]) -> NestPlan:
-    """Loops over `vars` around `body`; the last one in steps of a vector where it can be."""
+def plan_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, body: tuple[ir.Stmt, ...],
+              spare: dict[str, ir.Expr | None] = {}) -> NestPlan:
+    """Loops over `vars` around `body`; the last one in steps of a vector where it can be. From the limits
+    in `spare` on, nobody needs the results."""
     names = {v.name for v in vars}
     for var, extent in zip(vars, extents):
         planner.known.ranges[var.name] = (0, arith.bounds(extent, planner.known.ranges)[1] - 1)
         planner.known.limits[var.name] = extent
     bounds = find_bounds(inline_indices(body), names, planner.known)
+    free = spare.get(vars[-1].name) is not None and not bounds.limits.get(vars[-1].name)
+    for name, limit in spare.items():
+        if limit is not None:
+            bounds.add(Limit(name, limit))
     stops = [_stop(planner, scope, var, extent, bounds, word)
              for var, extent, word in zip(vars, extents, _words(len(vars)))]
     try:
         with planner.attempt(scope):
-            return _vector_nest(planner, scope, vars, extents, stops, bounds)
+            return _vector_nest(planner, scope, vars, extents, stops, bounds, free)
     except CannotVectorise as refusal:
         reason = f"a loop over single elements: {refusal}"
     return _scalar_nest(planner, vars, stops, bounds, reason)
@@ -59,12 +66,12 @@ def _stop(planner: CpuPlanner, scope: Scope, var: ir.Var, extent: ir.Expr, bound
 
 
 def _vector_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, stops: list[ir.Expr],
-                 bounds: Bounds) -> NestPlan:
+                 bounds: Bounds, free: bool) -> NestPlan:
     element = element_of(bounds.body)
     var = vars[-1]
     lanes = planner.lanes(element)
     whole = stops[-1] == extents[-1] and planner.is_multiple(extents[-1], lanes)
-    vectors = Vectors(planner, scope, var, {v.name for v in vars}, element, bounds, stops[-1], whole)
+    vectors = Vectors(planner, scope, var, {v.name for v in vars}, element, bounds, stops[-1], whole, free)
     body = vectors.body(bounds.body)
     loops = [_loop(v, stop) for v, stop in zip(vars, stops)]
     loops[-1] = replace(loops[-1], step=lanes)
@@ -85,21 +92,3 @@ def _conditions(planner: CpuPlanner, bounds: Bounds) -> list[ir.Expr]:
 
 def _loop(var: ir.Var, stop: ir.Expr) -> Loop:
     return Loop(ir.Var(var.name, var.dtype, "loop"), ir.Const(0), stop, ir.Const(1))
-
-
-def inline_indices(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """Without names of integers that are computed from other names: their values take their place, so
-    that accesses show which loop they follow."""
-    values: dict[str, ir.Expr] = {}
-    result: list[ir.Stmt] = []
-    for s in body:
-        s = ir.substitute(s, values) if values else s
-        if isinstance(s, ir.Let) and s.var.dtype.is_integer and not any(isinstance(n, (ir.Load, ir.Call))
-                                                                        for n in ir.walk(s.value)):
-            values[s.var.name] = s.value
-        elif isinstance(s, ir.If):
-            result.append(replace(s, then=inline_indices(s.then), otherwise=inline_indices(s.otherwise)))
-        else:
-            result.append(s)
-    return tuple(result)
-

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType, float32, int32
-from tilegen.passes.accesses import guard_loads
+from tilegen.passes.accesses import guard_loads, guard_statements
 from tilegen.passes.cpu_layouts import LANES, lanes_constant
+from tilegen.passes.cpu_needed import Needs, find_needs
+from tilegen.passes.cpu_print import checked, printed
 from tilegen.passes.cpu_tiles import TileLayout
 from tilegen.passes.ranges import Ranges, collect, knob_values
-from tilegen.plan import Check, Constant
+from tilegen.plan import Check, Constant, NestPlan
 from tilegen.targets.base import Target
 
 
@@ -43,6 +45,7 @@ class CpuPlanner:
     taken: set[str] = field(init=False)
     block_names: set[str] = field(init=False)
     layouts: dict[str, TileLayout] = field(init=False)
+    needs: Needs = field(init=False)
     constants: dict[str, Constant] = field(init=False)
     checks: dict[Check, None] = field(init=False)
     notes: list[tuple[str, str]] = field(init=False)
@@ -63,6 +66,7 @@ class CpuPlanner:
         self.taken = {n.name for n in nodes if isinstance(n, (ir.Var, ir.Buffer))} | set(self.env)
         self.block_names = {v.name for v in (*self.kernel.sizes, *self.kernel.block_vars)} | set(self.env)
         self.block_names |= {p.name for p in self.kernel.params if p.var is not None}
+        self.needs = find_needs(self.kernel, collect(self.kernel), self.block_names, self.env)
         self.taken |= {v.name for v in self.kernel.sizes} | {p.name for p in self.kernel.params} | {self.kernel.name}
 
     # ---- Names and numbers -----------------------------------------------------------------------
@@ -79,6 +83,18 @@ class CpuPlanner:
         self.env[constant.name] = constant.value
         self.known.ranges[constant.name] = (constant.value, constant.value)
         return constant.var
+
+    def constant(self, name: str, value: int, comment: str) -> ir.Var:
+        """A constexpr of that name and value."""
+        self.env[name] = self.constants.setdefault(name, Constant(name, value, comment)).value
+        self.known.ranges[name] = (value, value)
+        return ir.Var(name, kind="knob")
+
+    def spare(self, region: ir.Region, dims: list[int], vars) -> dict[str, ir.Expr | None]:
+        """{variable: limit} for loops over a region that is written: what nobody reads from there on."""
+        rank = len(region.extents)
+        whole = all(o == ir.Const(0) for o in region.offsets)
+        return {v.name: self.needs.limit((region.buffer.name, d - rank)) for v, d in zip(vars, dims)} if whole else {}
 
     def is_multiple(self, extent: ir.Expr, step: ir.Expr) -> bool:
         """Whether `extent` is a number of whole steps; a check in the file keeps it so."""
@@ -163,7 +179,19 @@ class CpuPlanner:
                 return body
             case ir.Sync():
                 return ()
+            case ir.Assert():
+                return checked(n)
+            case ir.Print():
+                return tuple(self._printed(p) for p in printed(n))
+            case ir.Const(value=value) if n.dtype.kind == "int" and value == -2**(n.dtype.bits - 1) and n.dtype.bits > 16:
+                return ir.Call(f"lowest_{n.dtype}", (), n.dtype)       # C++ has no literal for it
         return None
+
+    def _printed(self, s: ir.Stmt) -> ir.Stmt:
+        """A print of a tile reads it where it lies."""
+        if not isinstance(s.plan, NestPlan):
+            return s
+        return replace(s, plan=replace(s.plan, body=self.placed(guard_statements(s.plan.body, self.known))))
 
     def rounded(self, value: ir.Expr, buffer: ir.Buffer) -> ir.Expr:
         """`value` as the buffer's own type would keep it, where its storage is wider."""

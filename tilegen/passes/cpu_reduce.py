@@ -8,11 +8,13 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.passes.cpu_copies import dimensions
 from tilegen.passes.cpu_bounds import Bounds
+from tilegen.passes.cpu_loops import Nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_vectors import CannotVectorise, Vectors, VectorStore
 from tilegen.plan import Loop, NestPlan
 from tilegen.targets.cpu import VECTOR_STORES, VECTORS
 
+PARTIALS = 4
 _COMBINE = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "min"}
 _LANES = {"+": "sum_lanes", "max": "max_lanes", "min": "min_lanes"}
 
@@ -50,9 +52,17 @@ class _Nest:
             index[d] = arith.add(src.offsets[d], var)
             planner.known.ranges[var.name] = (0, arith.bounds(src.extents[d], planner.known.ranges)[1] - 1)
         self.element: ir.Expr = ir.Load(src.buffer, tuple(index), loc=src.loc)
+        spare = planner.spare(reduce.dst, dimensions(reduce.dst), self.kept)
         self.extents = [src.extents[d] for d in kept]
+        self.stops = [self._stop(v, e, spare.get(v.name)) for v, e in zip(self.kept, self.extents)]
         self.extent = src.extents[self.dim]
         self.result = ir.Load(reduce.dst.buffer, self._result_index(), loc=reduce.dst.loc)
+
+    def _stop(self, var: ir.Var, extent: ir.Expr, limit: ir.Expr | None) -> ir.Expr:
+        if limit is None:
+            return extent
+        word = "rows" if self.dim == len(self.reduce.src.extents) - 1 else "columns"
+        return self.planner.count(self.scope, arith.binary("min", extent, limit), word, f"{var.name}_count")
 
     def _result_index(self) -> tuple[ir.Expr, ...]:
         dst = self.reduce.dst
@@ -61,15 +71,19 @@ class _Nest:
             index[d] = arith.add(dst.offsets[d], var)
         return tuple(index)
 
-    def identity(self) -> ir.Const:
+    @property
+    def starts_at_zero(self) -> bool:
+        return self.op == "+" or self.reduce.op == "absmax"
+
+    def identity(self) -> ir.Expr:
         """What does not change the result."""
-        if self.op == "+" or self.reduce.op == "absmax":
+        if self.starts_at_zero:
             return ir.Const(0.0 if self.dtype.is_float else 0, self.dtype)
         if self.dtype.is_float:
             return ir.Const(float("-inf" if self.op == "max" else "inf"), self.dtype)
         bits = self.dtype.bits - (self.dtype.kind == "int")
         lowest = -2**bits if self.dtype.kind == "int" else 0
-        return ir.Const(lowest if self.op == "max" else 2**bits - 1, self.dtype)
+        return self.planner.placed(ir.Const(lowest if self.op == "max" else 2**bits - 1, self.dtype))
 
     def term(self, value: ir.Expr, dtype: DType) -> ir.Expr:
         return ir.Call("abs", (value,), dtype) if self.reduce.op.startswith("abs") else value
@@ -85,39 +99,58 @@ class _Nest:
         return ir.Buffer(self.planner.fresh(name, f"{name}_of_row"), (), dtype, "var")
 
     def loops(self, last: ir.Expr = ir.Const(1)) -> tuple[Loop, ...]:
-        loops = [Loop(v, ir.Const(0), e, ir.Const(1)) for v, e in zip(self.kept, self.extents)]
+        loops = [Loop(v, ir.Const(0), e, ir.Const(1)) for v, e in zip(self.kept, self.stops)]
         return tuple(loops[:-1] + [replace(loops[-1], step=last)]) if loops else ()
 
     # ---- The three ways --------------------------------------------------------------------------
-    def vectors(self, var: ir.Var, stop: ir.Expr) -> Vectors:
+    def vectors(self, var: ir.Var, stop: ir.Expr, extent: ir.Expr) -> Vectors:
         if self.dtype not in VECTORS or self.element.dtype.compute != self.dtype:
             raise CannotVectorise(f"{self.element.dtype} is reduced in {self.dtype}")
-        whole = self.planner.is_multiple(stop, self.planner.lanes(self.dtype))
+        whole = stop == extent and self.planner.is_multiple(extent, self.planner.lanes(self.dtype))
         names = {v.name for v in (*self.kept, self.along)}
-        return Vectors(self.planner, self.scope, var, names, self.dtype, Bounds(), stop, whole)
+        return Vectors(self.planner, self.scope, var, names, self.dtype, Bounds(), stop, whole, free=stop != extent)
 
     def along_rows(self) -> NestPlan:
-        """A vector of partial results per row, combined at its end."""
-        vectors = self.vectors(self.along, self.extent)
+        """Vectors of partial results per row, combined at its end."""
+        vectors = self.vectors(self.along, self.extent, self.extent)
         vector, lanes = vectors.vector, vectors.lanes
         partial = self.partial(vector)
-        total = ir.Load(partial, ())
         value = vectors.load(self.element)
-        if len(value.args) > 1 and self.identity().value != 0:     # lanes past the end must not count
+        if len(value.args) > 1 and not self.starts_at_zero:        # lanes past the end must not count
             value = replace(value, args=(*value.args, self.identity()))
-        step = ir.Store(partial, (), self.combined(total, self.term(value, vector), vector))
+        start = ir.Call("broadcast", (self.identity(),), vector)
+        if self.planner.is_multiple(self.extent, ir.Const(PARTIALS * self.planner.env[lanes.name])):
+            body, total = self.in_flight(partial, start, value, vector, lanes)
+        else:
+            total = ir.Load(partial, ())
+            step = ir.Store(partial, (), self.combined(total, self.term(value, vector), vector))
+            body = (ir.Alloc(partial, start), ir.For("serial", self.along, ir.Const(0), self.extent, lanes, (step,)))
         done = ir.Call(_LANES[self.op], (total,), self.dtype)
-        body = (ir.Alloc(partial, ir.Call("broadcast", (self.identity(),), vector)),
-                ir.For("serial", self.along, ir.Const(0), self.extent, lanes, (step,)),
-                self.stored(self.final(done)))
-        return self.nest(self.loops(), body, f"vectors along each row, combined at its end ({self.reduce.op})")
+        return self.nest(self.loops(), (*body, self.stored(self.final(done))),
+                         f"vectors along each row, combined at its end ({self.reduce.op})")
+
+    def in_flight(self, partial: ir.Buffer, start: ir.Expr, value: ir.Expr, vector: DType, lanes: ir.Var):
+        """Several vectors of partial results, since one operation has to wait for the one before it."""
+        count = self.planner.constant("PARTIALS", PARTIALS, "vectors of partial results of a reduction")
+        part = ir.Var(self.planner.fresh("part", "part_of_row"), kind="loop")
+        partial = replace(partial, shape=(count,), scope="local")
+        own, first = ir.Load(partial, (part,)), ir.Load(partial, (ir.Const(0),))
+        value = ir.substitute(value, {self.along.name: arith.add(self.along, arith.multiply(part, lanes))})
+
+        def each(statement: ir.Stmt, begin: int = 0) -> ir.Stmt:
+            loop = Loop(part, ir.Const(begin), count, ir.Const(1), pragma="#pragma GCC unroll 8")
+            return Nest(plan=NestPlan((loop,), (statement,)))
+        body = (ir.Alloc(partial), *(() if self.starts_at_zero else (each(ir.Store(partial, (part,), start)),)),
+                ir.For("serial", self.along, ir.Const(0), self.extent, arith.multiply(count, lanes), (
+                    each(ir.Store(partial, (part,), self.combined(own, self.term(value, vector), vector))),)),
+                each(ir.Store(partial, (ir.Const(0),), self.combined(first, own, vector)), 1))
+        return body, first
 
     def across_rows(self) -> NestPlan:
         """Neighbouring columns in the lanes."""
         if not self.kept:
             raise CannotVectorise("one column only")
-        var, stop = self.kept[-1], self.extents[-1]
-        vectors = self.vectors(var, stop)
+        vectors = self.vectors(self.kept[-1], self.stops[-1], self.extents[-1])
         vector = vectors.vector
         dst = self.reduce.dst.buffer
         stored = self.planner.stored(dst)

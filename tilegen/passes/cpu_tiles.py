@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType
+from tilegen.plan import PlacedBuffer
 
 MR = ir.Var("MR", kind="knob")
 NR = ir.Var("NR", kind="knob")
@@ -23,13 +24,6 @@ def quotient(a: ir.Expr, b: ir.Expr) -> ir.Expr:
     if isinstance(a, ir.Const) and a.value == 0:
         return a
     return ir.BinOp("trunc//", a, b)
-
-
-def remainder(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """a % b of numbers that are never negative."""
-    if isinstance(a, ir.Const) and a.value == 0:
-        return a
-    return ir.BinOp("trunc%", a, b)
 
 
 @dataclass(frozen=True)
@@ -48,13 +42,10 @@ class TileLayout:
         """The stored element of a logical index."""
         if self.kind == "rows":
             return ir.Load(self.storage, indices)
-        *lead, row, col = indices
-        if self.kind == "tiles":
-            place = (quotient(row, MR), quotient(col, NR), remainder(row, MR), remainder(col, NR))
-        else:
-            cut, other = (row, col) if self.split == -2 else (col, row)
-            place = (quotient(cut, self.width), other, remainder(cut, self.width))
-        return ir.Load(self.storage, (*lead, *place))
+        accessor = "tile_element" if self.kind == "tiles" else (
+            "row_panel_element" if self.split == -2 else "column_panel_element")
+        b = self.storage
+        return ir.Load(PlacedBuffer(b.name, b.shape, b.dtype, b.scope, accessor, loc=b.loc), indices)
 
     def contiguous_along(self, dimension: int) -> bool:
         """Whether neighbours along a logical dimension (from the end: -1) are neighbours in memory,

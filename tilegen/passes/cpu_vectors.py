@@ -41,7 +41,7 @@ def is_vector(e: ir.Expr) -> bool:
 @dataclass
 class Vectors:
     """Rewrites a body for the loop over `var`, which goes up to `stop` in steps of `lanes`. `whole`:
-    the loop runs over whole vectors only."""
+    the loop runs over whole vectors only; `free`: tiles may be written beyond `stop`."""
 
     planner: CpuPlanner
     scope: Scope
@@ -51,6 +51,7 @@ class Vectors:
     bounds: Bounds
     stop: ir.Expr
     whole: bool
+    free: bool = False
     renamed: dict[str, ir.Var] = field(default_factory=dict)
 
     @property
@@ -252,7 +253,7 @@ class Vectors:
             dimension, base = self.run(buffer, indices)
             planner = self.planner
             padded = planner.is_multiple(buffer.shape[dimension], self.lanes) and planner.is_multiple(base, self.lanes)
-            if self.whole or (padded and not writes):
+            if self.whole or (padded and (self.free or not writes)):
                 return None
             return arith.subtract(self.stop, self.var)
         own, outer = None, []

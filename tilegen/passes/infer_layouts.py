@@ -41,6 +41,7 @@ class Component:
     suffix: str
     threads_m: int
     threads_n: int
+    warped: bool = False
 
     @property
     def m(self) -> ir.Var:
@@ -64,7 +65,7 @@ def infer_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         for buffer in members.buffers:
             layouts[buffer.name] = FragmentLayout(
                 tuple(axes[classes.of(buffer.name, d)] for d in range(len(buffer.shape))),
-                component.threads_m, component.threads_n)
+                component.threads_m, component.threads_n, component.warped)
         for number, variables in members.nests.items():
             nests[number] = tuple(axes[classes.of(number, v)] for v in variables)
     plan = replace(plan, layouts=layouts, axes=tuple({a.name: a for f in layouts.values() for a in f.axes}.values()))
@@ -89,19 +90,23 @@ def _threads(kernel: ir.Kernel, target: Target) -> KernelPlan:
     constant = Constant("THREADS", value, "threads of a block", expr=total if named else None, knob=not named,
                         legal=f"up to {target.max_threads}")
     warp = Constant("WARP", target.warp_size, "threads of a warp")
-    return KernelPlan(constants=(constant, warp))
+    before = kernel.plan.constants if kernel.plan else ()
+    return KernelPlan(constants=(*before, constant, warp))
 
 
 def _component(kernel, plan, classes: Classes, members, threads: int, position: int, env):
     """Thread numbers, vectors and names for one component; the constants and checks they need."""
     choice = choose_threads(kernel, classes, members, threads, env)
     suffix = "" if position == 0 else "_" + members.label.upper()
-    component = Component(suffix, choice.threads_m, choice.threads_n)
+    component = Component(suffix, choice.threads_m, choice.threads_n, choice.warped and not suffix)
     constants, checks = list(plan.constants), list(plan.checks)
     if choice.split:
         constants += _thread_constants(component, members)
         checks.append(Check(arith.binary("==", arith.modulo(ir.Var("THREADS", kind="knob"), component.n), ir.Const(0)),
                             "rows of threads are whole"))
+        if component.warped:
+            checks += [Check(arith.binary("==", arith.modulo(n, size), ir.Const(0)), "warps are whole blocks of 4 x 8 threads")
+                       for n, size in ((component.m, 4), (component.n, 8))]
     axes: dict = {}
     for root in members.roots:
         digit, vector = choice.digits.get(root, ""), choice.vectors.get(root, 1)
@@ -111,7 +116,7 @@ def _component(kernel, plan, classes: Classes, members, threads: int, position: 
         vector_name = f"{slots_name.rpartition('_')[0]}_VEC" if vector > 1 else ""
         counter = {"m": component.m.name, "n": component.n.name, "all": "THREADS", "": ""}[digit]
         axis = Axis(name, slots_name, arith.evaluate(extent, env), digit, count, vector, vector_name, counter,
-                    component.n.name)
+                    component.n.name, component.warped)
         axes[root] = axis
         if not _unit(extent):
             across = {"m": component.m, "n": component.n, "all": ir.Var("THREADS", kind="knob"), "": ir.Const(1)}[digit]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from tilegen import ir
 from tilegen.errors import TilegenError
+from tilegen.plan import PipelinePlan
 from tilegen.targets.base import Target
 
 
@@ -59,6 +60,8 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None) -> tuple[tupl
 
 def _inside(s: ir.Stmt, since: Since, divergent) -> tuple[ir.Stmt, Since]:
     """The statement with barriers inside its body."""
+    if isinstance(s, ir.For) and isinstance(s.plan, PipelinePlan):
+        return _pipeline(s, divergent)
     if isinstance(s, (ir.For, ir.While)):
         inner = divergent or (s if _thread_dependent(s) else None)
         once, after = _sequence(s.body, since.copy(), inner)
@@ -74,6 +77,17 @@ def _inside(s: ir.Stmt, since: Since, divergent) -> tuple[ir.Stmt, Since]:
         first.merge(second)
         return replace(s, then=then, otherwise=otherwise), first
     return s, since
+
+
+def _pipeline(s: ir.For, divergent) -> tuple[ir.Stmt, Since]:
+    """Each step of a pipelined loop begins with its own barrier; the staged tiles need no other."""
+    _refuse_divergence(s, divergent or (s if _thread_dependent(s) else None), "each step of the pipeline")
+    producers, rest = s.body[:s.plan.producers], s.body[s.plan.producers:]
+    rest, after = _sequence(rest, Since(), None)
+    after.read -= set(s.plan.buffers)
+    rest, after = _sequence(s.body[s.plan.producers:], after, None)
+    after.read |= set(s.plan.buffers)
+    return replace(s, body=producers + rest), after
 
 
 def _hazard(accesses, since: Since) -> str:
@@ -101,6 +115,8 @@ def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
             reads, writes = [s.a.buffer, s.b.buffer], []
         case ir.Parallel() | ir.Store() | ir.Atomic() | ir.Let() | ir.Assert() | ir.Alloc():
             return _element_accesses(s)
+        case ir.For(plan=PipelinePlan()):
+            reads, writes = [], [c.dst.buffer for c in s.body[:s.plan.producers]]
         case ir.For():
             reads, writes = _loads(s.start) + _loads(s.stop), []
         case ir.While() | ir.If():

@@ -21,6 +21,7 @@ class Choice:
     digits: dict[Key, str] = field(default_factory=dict)
     vectors: dict[Key, int] = field(default_factory=dict)
     reason: str = ""
+    warped: bool = False         # warps as blocks of 4 x 8 threads
 
 
 def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, threads: int, env) -> Choice:
@@ -33,7 +34,7 @@ def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, thread
         choice.reason = "one dimension: the whole block in a row"
         return choice
     if members.gemms:
-        return _for_gemm(classes, members, digits, threads, env)
+        return _for_gemm(kernel, classes, members, digits, threads, env)
     return _for_rows(classes, members, digits, threads, env)
 
 
@@ -70,14 +71,15 @@ def _refuse_double(classes: Classes, members: Members, first: Key | None, second
         notes=(Note("the first use is", classes.forced.get(first)),))
 
 
-def _for_gemm(classes, members, digits, threads, env) -> Choice:
+def _for_gemm(kernel, classes, members, digits, threads, env) -> Choice:
     gemm = members.gemms[0]
     rows_key, cols_key = (classes.of(gemm.c.buffer.name, d) for d in _matrix_dimensions(gemm.c))
     rows, cols = (arith.evaluate(classes.extents[k], env) for k in (rows_key, cols_key))
     if digits.get(rows_key) != "m" or digits.get(cols_key) != "n":
         raise TilegenError("TG0203", "this accumulator would need its rows along the fast threads", gemm.loc,
                            hint="swap the operands of one of the gemms, or copy between fragments through shared memory")
-    best = min(((m, threads // m) for m in _divisors(threads)), key=lambda mn: _gemm_cost(rows, cols, *mn))
+    by_rows = not gemm.transpose_a and not gemm.transpose_b
+    best = min(((m, threads // m) for m in _divisors(threads)), key=lambda mn: _gemm_cost(rows, cols, *mn, by_rows))
     choice = Choice(*best, True, digits)
     for other in members.gemms:
         r, c = (classes.of(other.c.buffer.name, d) for d in _matrix_dimensions(other.c))
@@ -85,17 +87,22 @@ def _for_gemm(classes, members, digits, threads, env) -> Choice:
         for key, wide, count in ((r, other.transpose_a, best[0]), (c, not other.transpose_b, best[1])):
             width = _widest(arith.evaluate(classes.extents[key], env), count, size) if wide else 1
             choice.vectors[key] = min(width, choice.vectors.get(key, width))
+    reduced = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
+    choice.warped = best[0] % 4 == 0 and best[1] % 8 == 0 and not reduced & {b.name for b in members.buffers}
     choice.reason = (f"gemm accumulator: {best[0]} x {best[1]} threads, so that each holds the squarest part "
                      f"({-(-rows // best[0])} x {-(-cols // best[1])}) and loads the fewest operands")
+    if choice.warped:
+        choice.reason += "; a warp covers 4 x 8 of them, so that its lanes share the rows and columns they load"
     _vectors(choice, classes, members, env)
     return choice
 
 
-def _gemm_cost(rows: int, cols: int, threads_m: int, threads_n: int) -> tuple:
-    """Unused slots first, then operand elements that a thread loads per step, then narrow rows of threads."""
+def _gemm_cost(rows: int, cols: int, threads_m: int, threads_n: int, few_rows: bool) -> tuple:
+    """Unused slots first, then operand elements that a thread loads per step. Of equals the one with
+    few rows per thread where rows are loaded one by one and columns as vectors, else few columns."""
     held = -(-rows // threads_m), -(-cols // threads_n)
     waste = held[0] * threads_m * held[1] * threads_n / (rows * cols)
-    return (waste, held[0] + held[1], -threads_n)
+    return (waste, held[0] + held[1], held[0] if few_rows else held[1])
 
 
 def _for_rows(classes, members, digits, threads, env) -> Choice:

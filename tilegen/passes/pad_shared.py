@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.layout import bank_conflicts
+from tilegen.passes.plan_gemm import along_width
 from tilegen.passes.planner import Planner, tile_name, unit
 from tilegen.targets.base import Target
 
@@ -31,8 +32,8 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         pad, reason = _choose(planner, kernel, buffer)
         notes.append((f"bank conflicts of {buffer.name}", reason))
         if pad:
-            name = planner.constant(f"{tile_name(buffer)}_PAD", pad, f"unused columns at the end of each row of {buffer.name}: "
-                                    "fewer bank conflicts", legal="any")
+            name = planner.constant(f"{tile_name(buffer)}_PAD", pad, f"columns after each row of {buffer.name} that keep "
+                                    "banks apart")
             padded[buffer.name] = replace(buffer, shape=(*buffer.shape[:-1], arith.add(buffer.shape[-1], name)))
 
     def rule(node):
@@ -47,9 +48,10 @@ def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int
     if not accesses:
         return 0, "only whole rows are touched: no conflict"
     shape = [planner.value(e) or 1 for e in buffer.shape]
-    costs = {pad: _passes(planner, accesses, shape, pad, buffer) for pad in PADS}
+    costs = {pad: _passes(planner, accesses, shape, pad, buffer) for pad in (*PADS, 16 // buffer.dtype.bytes)}
     vectors = any(width > 1 for _, width in accesses)
-    best = min((p for p in PADS if not vectors or p * buffer.dtype.bytes % 16 == 0), key=lambda p: (costs[p], p))
+    pads = (p for p in (*PADS, 16 // buffer.dtype.bytes) if not vectors or p * buffer.dtype.bytes % 16 == 0)
+    best = min(pads, key=lambda p: (costs[p], p))
     if best == 0:
         return 0, f"worst access takes {costs[0]} pass(es); no padding makes it fewer"
     return best, f"{costs[0]} passes without padding, {costs[best]} with {best} more column(s)"
@@ -107,7 +109,7 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
         if region.buffer.name != buffer.name:
             continue
         lead = (0,) * (len(buffer.shape) - 2)
-        width = axis.vector if k_first else max(1, min(4, 16 // buffer.dtype.bytes))
+        width = axis.vector if k_first else min(along_width(axis.slots), 16 // buffer.dtype.bytes)
 
         def index(lane: int, axis=axis, k_first=k_first, lead=lead) -> tuple[int, ...]:
             at = axis.element(layout.digit(axis, lane), 0)

@@ -19,7 +19,8 @@ from tilegen.passes.replicas import speaker
 from tilegen.plan import Loop, Move, NestPlan
 from tilegen.targets.base import Target
 
-MOST_UNROLLED = 32
+MOST_UNROLLED = 8                       # trips of a copy loop; longer ones are unrolled by PART
+PART = 4
 
 
 def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -50,7 +51,7 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     extents = [tile.extents[d] for d in dimensions(tile)]
     width = _block_width(planner, copy, extents)
     step = planner.vector(tile.buffer, width)
-    loops, coordinates = strided(planner, extents, step, width, set())
+    loops, coordinates = strided(planner, extents, step, set())
     lets: list[ir.Let] = []
     src = _indices(planner, copy.src, src_dims, coordinates, lets)
     dst = _indices(planner, copy.dst, dst_dims, coordinates, lets)
@@ -62,19 +63,19 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     return _finish(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
 
 
-def strided(planner: Planner, extents: list[ir.Expr], step: ir.Expr, width: int, used: set[str],
+def strided(planner: Planner, extents: list[ir.Expr], step: ir.Expr, used: set[str],
             names: tuple[str, ...] = ()) -> tuple[tuple[Loop, ...], list[ir.Expr]]:
     """Loops that deal the elements of a box to the block's threads, and the coordinates inside.
     `names` are the loop variables of the user, where there are some."""
     total = arith.product(extents)
-    trips = planner.value(total)
-    unroll = trips is not None and -(-trips // (planner.threads * width)) <= MOST_UNROLLED
+    count = planner.value(total)
+    flat = names[0] if len(extents) == 1 and names else planner.fresh(
+        *(("i", "element") if len(extents) <= 1 else ("e", "element")), used=used | set(names))
+    var = ir.Var(flat, kind="let")
+    planner.ranges.ranges[var.name] = (0, count - 1 if count else float("inf"))
+    loop = _stride_loop(planner, var, total, step, used | set(names))
     if len(extents) <= 1:
-        name = names[0] if names else planner.fresh("i", "element", used=used)
-        var = ir.Var(name, kind="loop")
-        return (_stride_loop(var, total, step, unroll),), [var] if extents else []
-    var = ir.Var(planner.fresh("e", "element", used=used | set(names)), kind="loop")
-    planner.ranges.ranges[var.name] = (0, trips - 1 if trips else float("inf"))
+        return (loop,), [var] if extents else []
     words = names or tuple(planner.fresh(w, w + "_in_tile", used=used) for w in ("slab", "plane", "row", "col")[-len(extents):])
     lets, coordinates = [], []
     for d, word in enumerate(words):
@@ -83,15 +84,25 @@ def strided(planner: Planner, extents: list[ir.Expr], step: ir.Expr, width: int,
         value = value if d == 0 else arith.modulo(value, extents[d])
         let = ir.Var(word, kind="let")
         extent = planner.value(extents[d])
-        planner.ranges.ranges.setdefault(word, (0, extent - 1 if extent else float("inf")))
+        if not names:
+            planner.ranges.ranges[word] = (0, extent - 1 if extent else float("inf"))
         lets.append(ir.Let(let, value))
         coordinates.append(let)
-    loop = _stride_loop(var, total, step, unroll)
-    return (replace(loop, lets=tuple(lets)),), coordinates
+    return (replace(loop, lets=loop.lets + tuple(lets)),), coordinates
 
 
-def _stride_loop(var: ir.Var, total: ir.Expr, step: ir.Expr, unroll: bool) -> Loop:
-    return Loop(var, arith.multiply(THREAD, step), total, arith.multiply(THREADS, step), unroll=unroll)
+def _stride_loop(planner: Planner, var: ir.Var, total: ir.Expr, step: ir.Expr, used: set[str]) -> Loop:
+    """The block's walk through `total` elements: a counted loop, that compilers unroll, where every
+    thread has the same share; else each thread strides until the end."""
+    stride, own = arith.multiply(THREADS, step), arith.multiply(THREAD, step)
+    count, width = planner.value(total), planner.threads * planner.value(step)
+    if count is None or count % width:
+        return Loop(replace(var, kind="loop"), own, total, stride)
+    planner.check_multiple(total, stride, "every thread moves the same number of elements")
+    first = ir.Var(planner.fresh("first", "first_element", used=used), kind="loop")
+    short = count // width <= MOST_UNROLLED
+    return Loop(first, ir.Const(0), total, stride, unroll=short, pragma="" if short else f"#pragma unroll {PART}",
+                lets=(ir.Let(var, arith.add(first, own)),))
 
 
 def _block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
@@ -185,7 +196,7 @@ def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates
     for position, d in enumerate(tile_dims):
         axis, value = axes[d], coordinates[position]
         word = planner.fresh(words[position], words[position] + "_in_tile")
-        planner.ranges.ranges.setdefault(word, (0, axis.extent - 1 if not axis.padded else axis.slots * axis.threads))
+        planner.ranges.ranges[word] = (0, axis.extent - 1)          # guarded where it may pass that
         let = ir.Var(word, kind="let")
         loops[position] = replace(loops[position], lets=(ir.Let(let, value),))
         partial = planner.value(tile.extents[d]) != axis.extent or tile.offsets[d] != ir.Const(0)
@@ -279,7 +290,7 @@ def _finish(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int
     """The body: a vector move, or a guarded element."""
     source, target = ir.Load(copy.src.buffer, src), ir.Load(copy.dst.buffer, dst)
     if width > 1:
-        return replace(plan, body=(_vector_move(planner, source, target, step),))
+        return replace(plan, body=(_vector_move(planner, source, target, step, copy.options),))
     value: ir.Expr = source
     if source.buffer.scope == "global":
         outside = conditions(source.buffer, src, planner.ranges)
@@ -291,14 +302,15 @@ def _finish(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int
     return replace(plan, guard=guard, body=(ir.Store(copy.dst.buffer, dst, value),))
 
 
-def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Expr) -> Move:
+def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Expr, options) -> Move:
     registers = {"fragment", "local"}
     outer = source if source.buffer.scope == "global" else target if target.buffer.scope == "global" else None
+    asynchronous = dict(options).get("asynchronous", False)
     verb = ("load" if target.buffer.scope in registers else "store" if source.buffer.scope in registers else "copy")
     if outer is None:
         return Move(f"{verb}_vector", target, source, step)
     if verb == "copy":
-        verb = "copy" if outer is source else "store"
+        verb = "store" if outer is target else "copy"
     rows = conjunction(conditions(outer.buffer, outer.indices, planner.ranges, last=False))
     index, extent = outer.indices[-1], outer.buffer.shape[-1]
     inside: ir.Expr = arith.subtract(extent, index)
@@ -306,7 +318,7 @@ def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Ex
         inside = step
     if rows is not None:
         inside = ir.Select(rows, inside, ir.Const(0), ir.const(0).dtype)
-    return Move(f"{verb}_inside", target, source, step, inside)
+    return Move("copy_async" if asynchronous else f"{verb}_inside", target, source, step, inside)
 
 
 def _whole(planner: Planner, index: ir.Expr, extent: ir.Expr, step: ir.Expr) -> bool:
@@ -328,7 +340,7 @@ def _fill(planner: Planner, fill: ir.Fill) -> NestPlan:
                  for n, e in enumerate(extents)]
         index = tuple(_plain_index(region, dims, [loop.var for loop in loops]))
         return NestPlan(tuple(loops), (ir.Store(region.buffer, index, fill.value),), reason="every thread has its own")
-    loops, coordinates = strided(planner, extents, ir.Const(1), 1, set())
+    loops, coordinates = strided(planner, extents, ir.Const(1), set())
     index = tuple(_plain_index(region, dims, coordinates))
     guard = conjunction(conditions(region.buffer, index, planner.ranges)) if scope == "global" else None
     return NestPlan(loops, (ir.Store(region.buffer, index, fill.value),), guard=guard,

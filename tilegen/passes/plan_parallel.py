@@ -68,12 +68,12 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     names = iter(planner.slot_names(axes, used))
     loops: list[Loop] = []
     slots: dict[str, ir.Expr] = {}
+    units: dict[str, ir.Expr] = {}
     guards: list[ir.Expr] = []
     touches = _touches_memory(nest)
     for var, extent, axis in zip(nest.vars, nest.extents, axes):
         if unit(axis):
-            slots[var.name] = ir.Const(0)
-            loops.append(Loop(ir.Var(var.name, kind="loop"), ir.Const(0), ir.Const(1), ir.Const(1)))
+            units[var.name] = ir.Const(0)
             continue
         loop = planner.slot_loop(axis, next(names))
         let = ir.Let(ir.Var(var.name, kind="let"), coordinate(axis, loop.var))
@@ -82,8 +82,8 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
         partial = planner.value(extent) != axis.extent
         if partial or (axis.padded and touches):
             guards.append(arith.less(let.var, extent))
-    body = guard_statements(nest.body, planner.ranges)
-    guard, body = common_guard(body)
+    body = nest.body if not units else arith.fold(ir.substitute(nest.body, units))
+    guard, body = common_guard(guard_statements(body, planner.ranges))
     body = _to_slots(body, slots)
     if guard is not None:
         guards.append(_to_slots((ir.Assert(guard),), slots)[0].condition)
@@ -97,7 +97,7 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
 def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     names = tuple(var.name for var in nest.vars)
     used = {n.name for s in nest.body for n in ir.walk(s) if isinstance(n, ir.Var)}
-    loops, _ = strided(planner, list(nest.extents), ir.Const(1), 1, used, names)
+    loops, _ = strided(planner, list(nest.extents), ir.Const(1), used, names)
     body = guard_statements(nest.body, planner.ranges)
     guard, body = common_guard(body)
     loops = tuple(_drop_unused(list(loops), body, guard))

@@ -65,6 +65,7 @@ class Planner:
                 candidate in self.taken and candidate not in self.constants:
             count += 1
             candidate = f"{name}{count}"
+        self.env[candidate] = value
         self.constants.setdefault(candidate, Constant(candidate, value, comment, legal, expr, knob))
         return ir.Var(candidate, kind="knob")
 

@@ -19,6 +19,9 @@ def speaker_of(planner: Planner, axes: tuple[Axis | None, ...], threads_m: int, 
         return None
     if not digits & {"m", "n"}:
         return arith.binary("==", THREAD, ir.Const(0))
+    if any(axis.warped for axis in axes if axis is not None and axis.digit):
+        other = "device:thread_m" if "n" in digits else "device:thread_n"
+        return arith.binary("==", ir.Call(other, (), ir.const(0).dtype), ir.Const(0))
     across = ir.Var(next(axis.fast_name for axis in axes if axis is not None and axis.digit), kind="knob")
     if "n" in digits:
         return arith.less(THREAD, across) if threads_m > 1 else None

@@ -59,10 +59,12 @@ class ArrayView:
 
     @property
     def elements(self) -> int:
+        """How many elements the array has."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
+        """The bytes of its elements, without gaps."""
         return self.elements * self.dtype.bytes
 
     @property
@@ -114,7 +116,11 @@ def empty_like_library(example: ArrayView, shape: tuple[int, ...], dtype: DType)
     if example.device.kind == "gpu":
         cupy = require_cupy(f"an output for {example.library} arrays")
         with cupy.cuda.Device(example.device.index):
-            return cupy.empty(shape, dtype.numpy)
+            try:
+                return cupy.empty(shape, dtype.numpy)
+            except (TypeError, ValueError):
+                raise TilegenError("TG0402", f"CuPy {cupy.__version__} has no arrays of {dtype}",
+                                   hint="pass the output as a torch tensor, or use a newer CuPy") from None
     return numpy.empty(shape, dtype.numpy)
 
 

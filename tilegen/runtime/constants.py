@@ -33,7 +33,6 @@ class Constants:
     declared: dict[str, Constant]
     repeated: frozenset[str] = frozenset()
     _values: dict[str, Number] = field(default_factory=dict)
-    _open: list[str] = field(default_factory=list)
 
     def __contains__(self, name: str) -> bool:
         return name in self.declared
@@ -43,32 +42,35 @@ class Constants:
 
         Raises TG0702 for an expression that cannot be evaluated, and for a name with two values.
         """
-        if name not in self._values:
-            self._values[name] = self._evaluate(self.declared[name])
-        return self._values[name]
+        return self._value(name, ())
 
     def loc(self, name: str) -> Loc:
+        """Where the file declares `name`."""
         return Loc(self.file, self.declared[name].line)
 
-    def _evaluate(self, constant: Constant) -> Number:
-        name = constant.name
+    def _value(self, name: str, users: tuple[str, ...]) -> Number:
+        """The value of `name`, which the constants `users` are defined by."""
+        if name in self._values:
+            return self._values[name]
+        constant = self.declared[name]
+        if name in users:
+            raise TilegenError("TG0702", f"{name} is defined by itself", self.loc(name))
         if name in self.repeated:
             raise TilegenError("TG0702", f"{name} is declared twice", self.loc(name))
-        if name in self._open:
-            raise TilegenError("TG0702", f"{name} is defined by itself", self.loc(name))
-        self._open.append(name)
         try:
-            value = evaluate(constant.expression, self.__getitem__)
+            value = evaluate(constant.expression, lambda other: self._value(other, (*users, name)))
         except TilegenError as error:
             raise error.with_loc(self.loc(name)) from None
-        finally:
-            self._open.pop()
-        words = constant.type.split()
-        if "bool" in words:
-            return bool(value)
-        if "auto" in words:
-            return value
-        return float(value) if "float" in words or "double" in words else int(value)
+        self._values[name] = _as_type(value, constant.type.split())
+        return self._values[name]
+
+
+def _as_type(value: Number, words: list[str]) -> Number:
+    if "auto" in words:
+        return value
+    if "bool" in words:
+        return bool(value)
+    return float(value) if "float" in words or "double" in words else int(value)
 
 
 def read_constants(text: str, file: str) -> Constants:

@@ -34,10 +34,12 @@ class Param:
 
     @property
     def is_array(self) -> bool:
+        """Whether it is passed as a pointer."""
         return self.shape is not None
 
     @property
     def writes(self) -> bool:
+        """Whether the kernel changes it."""
         return self.access != "read"
 
     @property
@@ -57,6 +59,7 @@ class Geometry:
 
     @property
     def is_empty(self) -> bool:
+        """Whether there is no block to run."""
         return 0 in self.grid
 
 

@@ -38,7 +38,11 @@ class CudaKernel:
     def __init__(self, artifact: Artifact, contract: Contract) -> None:
         self.cupy = require_cupy("launching CUDA kernels")
         self.contract = contract
-        self.module = self.cupy.RawModule(path=str(artifact.path))
+        try:
+            self.module = self.cupy.RawModule(path=str(artifact.path))
+        except self.cupy.cuda.driver.CUDADriverError as error:
+            raise TilegenError("TG0408", f"the GPU cannot load {contract.entry}: {error}",
+                               hint="load the file without arch=") from None
         self.functions: dict[int, object] = {}
         self.shared: dict[int, int] = {}
         self.checked: Geometry | None = None
@@ -184,8 +188,8 @@ def _build(text: str, contract: Contract, arch: str | None, compiler: str | None
 
 def _arch(contract: Contract, arch: str | None) -> str:
     """`arch`, else the GPU's where there is one, else the contract's (compiling needs no GPU)."""
-    if arch is not None or "cupy" not in sys.modules:
-        return arch or contract.arch
+    if arch is not None:
+        return arch
     try:
         require_device()
     except TilegenError:

@@ -19,6 +19,22 @@ _TENSOR_MAP_MAGIC = 0x746D
 
 
 @dataclass(frozen=True)
+class BankUse:
+    """How the accesses of one line to shared memory fall on its 32 banks.
+
+    `instructions` of a warp in the whole launch; `ways` is how many steps they took for each step that they
+    would take without conflicts, `worst` the most in one of them; `bytes` are those of one lane.
+    """
+
+    line: int
+    kind: str                                    # read or write
+    bytes: int
+    instructions: int
+    ways: float
+    worst: int
+
+
+@dataclass(frozen=True)
 class Report:
     """What a launch did. `meetings` counts lanes at warp operations, `barriers` completed barriers of
     blocks, `switches` changes from one thread to another; `shared_bytes` is the most that a block used."""
@@ -29,6 +45,7 @@ class Report:
     barriers: int
     shared_bytes: int
     seconds: float
+    bank_uses: tuple[BankUse, ...] = ()          # only of a file compiled with check or sanitize
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,12 @@ class _Argument(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_uint64), ("kind", ctypes.c_int)]
 
 
+class _ConflictRow(ctypes.Structure):
+    _fields_ = [("address", ctypes.c_uint64), ("instructions", ctypes.c_uint64), ("steps", ctypes.c_uint64),
+                ("needed", ctypes.c_uint64), ("worst", ctypes.c_uint32), ("bytes", ctypes.c_uint32),
+                ("write", ctypes.c_int), ("line", ctypes.c_int), ("file", ctypes.c_char * 256)]
+
+
 class _TensorMapBytes(ctypes.Structure):
     _fields_ = [("base", ctypes.c_uint64), ("strides", ctypes.c_uint64 * 4), ("dims", ctypes.c_uint32 * 5),
                 ("box", ctypes.c_uint16 * 5), ("swizzle", ctypes.c_uint16), ("rank", ctypes.c_uint8),
@@ -57,7 +80,7 @@ class _Request(ctypes.Structure):
                 ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("cluster", ctypes.c_uint * 3),
                 ("shared_bytes", ctypes.c_uint64), ("warp_size", ctypes.c_int), ("order", ctypes.c_int),
                 ("os_threads", ctypes.c_int), ("check", ctypes.c_int), ("seed", ctypes.c_uint64),
-                ("timeout", ctypes.c_double)]
+                ("timeout", ctypes.c_double), ("conflicts", ctypes.POINTER(_ConflictRow)), ("conflict_room", ctypes.c_int)]
 
 
 class _Report(ctypes.Structure):
@@ -66,7 +89,7 @@ class _Report(ctypes.Structure):
                 ("other_file", ctypes.c_char * 1024), ("block", ctypes.c_uint * 3), ("thread", ctypes.c_uint * 3),
                 ("address", ctypes.c_uint64), ("other_address", ctypes.c_uint64), ("blocks", ctypes.c_uint64),
                 ("switches", ctypes.c_uint64), ("meetings", ctypes.c_uint64), ("barriers", ctypes.c_uint64),
-                ("shared_bytes", ctypes.c_uint64), ("seconds", ctypes.c_double)]
+                ("shared_bytes", ctypes.c_uint64), ("seconds", ctypes.c_double), ("conflict_count", ctypes.c_int)]
 
 
 def compile_source(text: str, suffix_or_target: str, *, warp_size: int, name: str | None = None, debug: bool = False,
@@ -125,14 +148,18 @@ def launch(library: Library, entry: str, grid: Sequence[int], block: Sequence[in
     _check_sizes(*sizes)
     if 0 in sizes[0]:
         return Report(0, 0, 0, 0, 0, 0.0)
+    watched = library.mode.check or library.mode.sanitize
+    rows = (_ConflictRow * (256 if watched else 0))()
     dynamic = getattr(code, "tilegen_emulator_dynamic", None)
     request = _Request(ctypes.cast(call, ctypes.c_void_p), ctypes.cast(dynamic, ctypes.c_void_p) if dynamic else None, arguments, len(args),
                        *((ctypes.c_uint * 3)(*size) for size in sizes), shared_bytes, library.warp_size,
-                       ORDERS.index(order), threads or os.cpu_count() or 1, library.mode.check, seed, timeout)
+                       ORDERS.index(order), threads or os.cpu_count() or 1, watched, seed, timeout,
+                       rows, len(rows))
     report = _Report()
     if code.tilegen_emulator_launch(ctypes.byref(request), ctypes.byref(report)):
         raise _fault(library, report)
-    return Report(report.blocks, report.switches, report.meetings, report.barriers, report.shared_bytes, report.seconds)
+    return Report(report.blocks, report.switches, report.meetings, report.barriers, report.shared_bytes,
+                  report.seconds, _bank_uses(library, rows[:report.conflict_count]))
 
 
 _loaded: dict[Path, ctypes.CDLL] = {}
@@ -185,6 +212,19 @@ def _fault(library: Library, report: _Report) -> TilegenError:
         message = f"{message} (block {block}, thread {thread}{f', {place.short}' if place else ''})"
     notes = (Note("the other access", other),) if other else ()
     return TilegenError("TG0601", message, place, notes=notes)
+
+
+def _bank_uses(library: Library, rows: Sequence[_ConflictRow]) -> tuple[BankUse, ...]:
+    """One entry a line and width: the compiler may have made several accesses of one."""
+    sums: dict[tuple, list[int]] = {}
+    for row in rows:
+        place = _place(library, row.file.decode(), row.line, row.address)
+        key = (place.line if place else 0, "write" if row.write else "read", row.bytes)
+        total = sums.setdefault(key, [0, 0, 0, 0])
+        total[:3] = (t + n for t, n in zip(total, (row.instructions, row.steps, row.needed)))
+        total[3] = max(total[3], row.worst)
+    return tuple(BankUse(*key, instructions, needed / steps, worst)
+                 for key, (instructions, steps, needed, worst) in sorted(sums.items()))
 
 
 def _place(library: Library, file: str, line: int, address: int) -> Loc | None:

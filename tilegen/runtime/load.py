@@ -24,18 +24,18 @@ def load(path_or_text: str | os.PathLike, *, arch: str | None = None, target: st
          compiler: str | None = None) -> Loaded:
     """The kernel in an emitted file (a path, or the text itself), as a callable.
 
-    `target` and `arch` override the contract's (`target="emulator"` runs a GPU file on the CPU);
-    `compiler` names one of the target's compilers. The file is compiled at the first call, or when
-    `.artifact` or `.resources` is asked for.
+    `target="emulator"` runs a GPU file on the CPU; `arch` overrides the contract's; `compiler` names one
+    of the target's compilers. The file is compiled at the first call, or when `.artifact` or
+    `.resources` is asked for.
     Raises TG0504 for a file that cannot be read, TG0701 and TG0702 for one without a usable contract,
     TG0502 for a target that has no launcher.
     """
     text, file = _read(path_or_text)
     contract = read_contract(text, file)
     chosen = target or contract.target
-    if chosen not in BACKENDS:
-        raise TilegenError("TG0502", f"{file}: the target {chosen!r} cannot be launched",
-                           hint=f"files for {', '.join(BACKENDS)} can")
+    if chosen not in BACKENDS or chosen not in (contract.target, "emulator"):
+        raise TilegenError("TG0502", f"{file} is for {contract.target} and cannot be launched with the "
+                           f"target {chosen}", hint="GPU files also run with target=\"emulator\"")
     return Loaded(text, contract, BACKENDS[chosen], arch, compiler)
 
 

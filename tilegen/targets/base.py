@@ -20,7 +20,9 @@ class Target:
     max_threads: int = 1024
     max_shared: int = 0                  # bytes of shared memory that one block may have
     max_registers: int = 255             # of 32 bits, per thread
+    register_file: int = 0               # of 32 bits, per SM; 0: occupancy is left to the compiler
     vector_bytes: int = 16               # widest memory access
+    async_copies: bool = False           # copies from global to shared memory in the background
     includes: tuple[str, ...] = ()
     types: dict[str, str] = field(default_factory=dict, hash=False)
     functions: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)   # dtype -> name -> spelling

@@ -49,11 +49,13 @@ def _functions() -> dict[str, dict[str, str]]:
     for dtype in ("float32", "float64"):
         result[dtype] = {n: f"std::{n}" for n in plain} | {
             "min": "std::fmin", "max": "std::fmax", "exp10": "power_of_ten", "rsqrt": "reciprocal_sqrt",
-            "broadcast": "broadcast", "infinity": "infinity"}
+            "broadcast": "broadcast" if dtype == "float32" else "broadcast<double>", "infinity": "infinity"}
     for dtype in ("int32", "int64", "uint32", "uint64"):
         kind = "" if dtype == "int32" else f"<{C_TYPES[dtype]}>"
         result[dtype] = {"min": f"std::min{kind}", "max": f"std::max{kind}", "abs": "std::abs", "broadcast": "broadcast",
                          "popcount": "count_ones", "clz": "leading_zeros"}
+    for dtype in ("int32", "int64"):
+        result[dtype][f"lowest_{dtype}"] = f"lowest_{dtype}"
     for vector, names in VECTOR_FUNCTIONS.items():
         result[vector] = {n: n for n in (*names, *_INTERNAL)}
     loads = [f"load_{e}{tail}" for elements in VECTOR_ELEMENTS.values() for e in elements for tail in ("", "_first")]

@@ -25,4 +25,5 @@ def make(arch: str) -> Target:
     functions["float64"] |= {"rsqrt": "rsqrt"}
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
                   max_shared=SHARED[capability(arch)], types=C_TYPES, functions=functions,
+                  register_file=65536, async_copies=capability(arch) >= 80,
                   compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")

@@ -2,7 +2,7 @@
 // Error: 1.1 units in the last place.
 static inline float32x8 exp(float32x8 x)
 {
-    x = min(broadcast(89.0f), max(broadcast(-104.0f), x));
+    x = _mm256_min_ps(broadcast(89.0f), _mm256_max_ps(broadcast(-104.0f), x));   // a NaN stays one
     const float32x8 n = nearbyint(x * 1.44269504f);
     const float32x8 r = x - n * 0.693359375f + n * 2.12194440e-4f;
     float32x8 p = r * 0.00138131448f + 0.00836941879f;

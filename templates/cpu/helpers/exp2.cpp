@@ -2,7 +2,7 @@
 // Error: 1 unit in the last place.
 static inline float32x8 exp2(float32x8 x)
 {
-    x = min(broadcast(129.0f), max(broadcast(-151.0f), x));
+    x = _mm256_min_ps(broadcast(129.0f), _mm256_max_ps(broadcast(-151.0f), x));  // a NaN stays one
     const float32x8 n = nearbyint(x);
     const float32x8 r = (x - n) * 0.693147181f;
     float32x8 p = r * 0.00138131448f + 0.00836941879f;

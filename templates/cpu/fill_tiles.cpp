@@ -1,0 +1,1 @@
+fill_tiles(${ e(tile) }, ${ e(rows) }, ${ e(columns) }, ${ e(value) });

@@ -1,0 +1,4 @@
+const auto launch = [&] {
+${ indent(test.host_call) }
+};
+launch();

@@ -1,0 +1,1 @@
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }

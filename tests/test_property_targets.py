@@ -1,0 +1,16 @@
+"""Random tile programs on every target that runs here, against the interpreter.
+
+`python tests/random_programs.py cuda 0 200` runs more of them, and shrinks what fails.
+"""
+
+import pytest
+from comparison import check, on_target
+from programs import draw_program
+
+# Between them these use every kind of stage; a program for a GPU takes a tenth of the time of one in C++.
+SEEDS = {"cpu": range(5), "cuda": range(100, 130), "hip": range(200, 212), "maca": range(300, 312)}
+
+
+@pytest.mark.parametrize("target, seed", [(name, seed) for name, seeds in SEEDS.items() for seed in seeds])
+def test_a_random_program_gives_what_the_interpreter_gives(target, seed):
+    check(draw_program(seed), on_target, target, seed)

@@ -1,0 +1,250 @@
+"""The self-test's program as its templates spell it: arguments, launch, check, and the line that it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilegen import arith, ir
+from tilegen.emit import reference, tolerance, work
+from tilegen.emit.default_sizes import default_sizes
+from tilegen.emit.host_expressions import HostPrinter, element_type, is_small
+from tilegen.emit.host_names import is_free
+from tilegen.emit.host_tensors import FIELDS, HostTensor, small_float
+from tilegen.emit.text import COLUMNS
+from tilegen.passes.ranges import collect
+from tilegen.targets.base import Target
+
+SCALARS = {"float": "1.5", "int": "3", "uint": "3", "bool": "true"}
+
+
+@dataclass(frozen=True)
+class HostProgram:
+    """What the templates spell. `kernel` has names that do not collide with those of the program;
+    `entry` is the kernel as the file has it."""
+
+    kernel: ir.Kernel
+    entry: ir.Kernel
+    target: Target
+    shared_text: str | None
+
+    @cached_property
+    def e(self) -> HostPrinter:
+        return HostPrinter(collect(self.kernel).ranges)
+
+    # ---- Parts of the file -----------------------------------------------------------------------
+    @cached_property
+    def obstacle(self) -> str:
+        return reference.obstacle(self.kernel)
+
+    @cached_property
+    def reference(self) -> str:
+        return "" if self.obstacle else reference.render(self.kernel, self.e)
+
+    @property
+    def small_floats(self) -> list[dict]:
+        """The numbers of each small float that the program needs, in order of name."""
+        used = {t.dtype.name for t in self.tensors if is_small(t.dtype)}
+        used |= {name for name in FIELDS if f"host_{name}(" in self.reference}
+        used |= {s.var.dtype.name for s in self.kernel.params if s.buffer is None and is_small(s.var.dtype)}
+        return [small_float(name) for name in sorted(used)]
+
+    @property
+    def integer_helpers(self) -> list[str]:
+        names = ("floored_quotient", "floored_remainder", "count_leading_zeros")
+        return [n for n in names if f"{n}(" in self.reference]
+
+    def uses(self, word: str) -> bool:
+        """Whether a random element is made by this function."""
+        return any(t.random and f"{word}(" in t.random for t in self.tensors)
+
+    # ---- Arguments -------------------------------------------------------------------------------
+    @cached_property
+    def tensors(self) -> list[HostTensor]:
+        return [HostTensor(p.name, p.buffer.dtype, ", ".join(self.e(x) for x in p.buffer.shape), p.access,
+                           self.target.type(p.buffer.dtype))
+                for p in self.kernel.params if p.buffer is not None]
+
+    @property
+    def outputs(self) -> list[HostTensor]:
+        return [t for t in self.tensors if t.is_output]
+
+    @property
+    def scalars(self) -> list[tuple[str, str, str]]:
+        """(type, name, value)"""
+        found = [p.var for p in self.kernel.params if p.buffer is None]
+        return [("bool" if v.dtype.kind == "bool" else element_type(v.dtype), v.name, SCALARS[v.dtype.kind])
+                for v in found]
+
+    @cached_property
+    def sizes(self) -> list[tuple[str, int]]:
+        """(name, default)"""
+        numbers = default_sizes(self.kernel)
+        return [(v.name, numbers[v.name]) for v in self.kernel.sizes]
+
+    @property
+    def entry_name(self) -> str:
+        """The kernel's name where no local name hides it."""
+        return self.entry.name if is_free(self.entry.name) else f"::{self.entry.name}"
+
+    def arguments(self, tensor: Callable[[HostTensor], str]) -> str:
+        """The arguments of the kernel; `tensor` gives the text for a tensor."""
+        by_name = {t.name: t for t in self.tensors}
+        texts = [tensor(by_name[p.name]) if p.buffer is not None else _scalar(p, self.target)
+                 for p in self.kernel.params]
+        return ", ".join(texts + [name for name, _ in self.sizes])
+
+    @property
+    def device_call(self) -> str:
+        """matmul<<<grid, THREADS, SMEM_BYTES>>>(A_device, ..., M, N, K);"""
+        shared = f", {self.shared}" if self.shared else ""
+        return _call(f"{self.entry_name}<<<grid, THREADS{shared}>>>", self.arguments(lambda t: f"{t.name}_device"))
+
+    @property
+    def host_call(self) -> str:
+        def cast(t: HostTensor) -> str:
+            data = f"{t.name}.data.data()"
+            return data if t.type == t.kernel_type else f"reinterpret_cast<{t.kernel_type}*>({data})"
+        return _call(self.entry_name, self.arguments(cast))
+
+    @property
+    def reference_arguments(self) -> str:
+        outputs = {t.name for t in self.outputs}
+        names = [f"{p.name}_want" if p.name in outputs else p.name for p in self.kernel.params]
+        return ", ".join(names + [name for name, _ in self.sizes])
+
+    @property
+    def requirements(self) -> list[tuple[str, str]]:
+        """(condition that fails, message) for the sizes"""
+        small = " || ".join(f"{name} < 1" for name, _ in self.sizes)
+        usage = " ".join([f"usage: {self.entry.name}", *(f"[{name}]" for name, _ in self.sizes)])
+        found = [(small, usage)] if small else []
+        for condition in self.kernel.requires:
+            negated = self.e(ir.UnOp("not", condition, condition.dtype))
+            found.append((negated, f"{self.entry.name} needs {self.e(condition)}"))
+        return found
+
+    # ---- Launch, work, tolerance -----------------------------------------------------------------
+    @property
+    def grid(self) -> str:
+        return ", ".join(self.e(extent) for extent in self.kernel.grid)
+
+    @property
+    def shared(self) -> str:
+        """The dynamic shared memory of a launch, '' for none."""
+        if self.shared_text is not None:
+            return "" if self.shared_text == "0" else self.shared_text
+        allocations = (n.buffer for n in ir.walk(self.kernel.body) if isinstance(n, ir.Alloc))
+        return "SMEM_BYTES" if any(b.scope == "shared" for b in allocations) else ""
+
+    @property
+    def opts_in(self) -> bool:
+        """Whether a launch with much dynamic shared memory has to be announced: on CUDA above 48 KB, on
+        others above 64 KB."""
+        return self.target.name == "cuda" or self.target.max_shared > 65536
+
+    @property
+    def flops(self) -> str:
+        """The floating-point operations as C++; '' where they are not known before the launch, or none."""
+        return self._sum(work.flops(self.kernel))
+
+    @property
+    def traffic(self) -> str:
+        return self._sum(work.traffic(self.kernel))
+
+    def _sum(self, terms: list[list[ir.Expr]]) -> str:
+        fixed = {v.name for v in self.kernel.sizes} | {k.name for k in self.kernel.knobs}
+        if any(not arith.names(f) <= fixed for term in terms for f in term):
+            return ""
+        totals: dict[tuple[str, ...], float] = {}
+        for first, *rest in terms:
+            factors = tuple(sorted(self.e(f, "*") for f in rest))
+            totals[factors] = totals.get(factors, 0.0) + first.value
+        return " + ".join(" * ".join([str(total), *factors]) for factors, total in totals.items())
+
+    @property
+    def tolerance(self) -> str:
+        """`1e-5 + 2e-3 + 1e-6 * std::sqrt(double(K))`"""
+        texts = []
+        for p in tolerance.parts(self.kernel):
+            unit = _number(p.unit * p.count)
+            texts.append(unit if p.length is None else f"{unit} * std::sqrt({_double(p.length, self.e)})")
+        return " + ".join(texts)
+
+    @property
+    def tolerance_rule(self) -> str:
+        """The same in words."""
+        parts = tolerance.parts(self.kernel)
+        words = {True: "a rounding to ", False: ""}
+        single = [f"{_number(p.unit)} for {words[is_small(p.dtype)]}{p.dtype}" for p in parts if p.length is None]
+        sums = [f"{_number(p.unit)} * sqrt(n) for a {p.dtype} sum of n terms" for p in parts if p.length is not None]
+        return ", ".join(single + sums)
+
+    @property
+    def worst(self) -> str:
+        """The largest error of all outputs."""
+        errors = [f"worst_error({t.name}, {t.name}_want)" for t in self.outputs]
+        return f"std::max({{{', '.join(errors)}}})" if len(errors) > 1 else errors[0] if errors else "0"
+
+    @property
+    def verdict(self) -> str:
+        """Whether all outputs are right: floats within the tolerance, all else the same."""
+        exact = [f"{t.name}.data == {t.name}_want.data" for t in self.outputs if not t.dtype.is_float]
+        return " && ".join((["worst <= tolerance"] if self.float_outputs else []) + exact) or "true"
+
+    # ---- The line that it prints -----------------------------------------------------------------
+    @property
+    def _unit(self) -> str:
+        return "T" if self.target.family == "gpu" else "G"
+
+    @property
+    def title_format(self) -> str:
+        """matmul %d x %d x %d"""
+        return f"{self.entry.name} {' x '.join('%d' for _ in self.sizes)}".strip()
+
+    @property
+    def title_values(self) -> str:
+        return "".join(f", {name}" for name, _ in self.sizes)
+
+    @property
+    def line_format(self) -> str:
+        """`%.1f us, %.4g TFLOP/s, %.4g TB/s, worst error %.1e, %s`"""
+        parts = ["%.1f us"]
+        parts += [f"%.4g {self._unit}FLOP/s"] if self.flops else []
+        parts += [f"%.4g {self._unit}B/s"] if self.traffic else []
+        return ", ".join(parts + (["not checked"] if self.obstacle else ["worst error %.1e, %s"]))
+
+    @property
+    def line_values(self) -> list[str]:
+        factor = "1e-6" if self._unit == "T" else "1e-3"
+        rates = [f"{factor} * {name} / us" for name, known in (("flops", self.flops), ("bytes", self.traffic)) if known]
+        return ["us", *rates, *([] if self.obstacle else ["worst", 'ok ? "ok" : "WRONG"'])]
+
+    @property
+    def float_outputs(self) -> list[HostTensor]:
+        return [t for t in self.outputs if t.dtype.is_float]
+
+
+def _call(function: str, arguments: str) -> str:
+    """A call on one line, or with its arguments on the next."""
+    text = f"{function}({arguments});"
+    return text if len(text) <= COLUMNS - 8 else f"{function}(\n    {arguments});"
+
+
+def _number(value: float) -> str:
+    """2e-3"""
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}" if value < 0.1 else f"{value:g}"
+
+
+def _double(length: ir.Expr, e: HostPrinter) -> str:
+    factors = [length]
+    while isinstance(factors[0], ir.BinOp) and factors[0].op == "*":
+        factors[:1] = [factors[0].a, factors[0].b]
+    return " * ".join([f"double({e(factors[0])})", *(e(f, "*") for f in factors[1:])])
+
+
+def _scalar(p: ir.Param, target: Target) -> str:
+    """A scalar argument; the bits of a small float, whose device type cannot be made on the host."""
+    return f"reinterpret_cast<const {target.type(p.var.dtype)}&>({p.name})" if is_small(p.var.dtype) else p.name

