@@ -12,10 +12,11 @@ import time
 
 from comparison import check, on_target
 from hypothesis import HealthCheck, find, settings
+from hypothesis.errors import HypothesisException
 from program_draft import Program
 from programs import draw_program, programs
 
-SECONDS = 60.0           # to shrink one kind of fault
+SECONDS = 30.0           # to shrink one kind of fault
 
 
 def fault(program: Program, target: str) -> tuple[str, str]:
@@ -28,13 +29,23 @@ def fault(program: Program, target: str) -> tuple[str, str]:
     return "", ""
 
 
-def smallest(kind: str, target: str) -> str:
-    """The message of the smallest program with this kind of fault."""
+def smallest(kind: str, target: str, start: Program) -> str:
+    """The message of the smallest program with this kind of fault that is found in `SECONDS`."""
     end = time.monotonic() + SECONDS
-    options = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck),
-                       database=None)
-    program = find(programs(), lambda p: time.monotonic() < end and fault(p, target)[0] == kind,
-                   settings=options)
+    seen = [start]
+
+    def shows_it(program: Program) -> bool:
+        found = time.monotonic() < end and fault(program, target)[0] == kind
+        if found:
+            seen.append(program)
+        return found
+
+    try:
+        find(programs(), shows_it, settings=settings(max_examples=1000, deadline=None, database=None,
+                                                     suppress_health_check=list(HealthCheck)))
+    except HypothesisException:                  # the time ran out, before or after a first one was found
+        pass
+    program = min(seen, key=lambda p: len(p.source))
     message = fault(program, target)[1]
     return message if program.source in message else f"{message}\n\n{program.source}"
 
@@ -49,7 +60,7 @@ def main(target: str, first: int, last: int, shrink: bool) -> int:
     for kind, seeds in sorted(kinds.items(), key=lambda item: -len(item[1])):
         print(f"{len(seeds)} programs, seeds {seeds[:8]}: {kind}", flush=True)
         if shrink:
-            print(smallest(kind, target), flush=True)
+            print(smallest(kind, target, draw_program(seeds[0])), flush=True)
     print(f"{last - first - sum(map(len, kinds.values()))} of {last - first} programs are right on {target}")
     return sum(map(len, kinds.values()))
 

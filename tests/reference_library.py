@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy
 from tilegen import ir, targets
 from tilegen.build import cxx
 from tilegen.emit import selftest
@@ -24,7 +23,7 @@ Call = Callable[[dict], None]
 def section(kernel: ir.Kernel, target: str = "cpu", **options) -> str:
     """The self-test of a kernel, as the file has it."""
     found = targets.find(target)
-    return wrap(selftest.render(kernel, found, Printer(found), **options))
+    return wrap(selftest.render(kernel, found, **options))
 
 
 def knobs(kernel: ir.Kernel) -> str:
@@ -40,11 +39,12 @@ def references(kernels: list[ir.Kernel], folder: Path) -> list[Call]:
     lines = "\n".join(sections).split("\n")
     parts = sorted({line for line in lines if line.startswith("#include")})
     for number, (kernel, text) in enumerate(zip(kernels, sections)):
-        code = text[text.index("#ifdef TILEGEN_MAIN\n") + len("#ifdef TILEGEN_MAIN\n"):text.index("\nint main(")]
-        code = "\n".join(line for line in code.split("\n") if not line.startswith("#include"))
+        code = text[:text.index("\nint main(")]
+        code = "\n".join(line for line in code.split("\n") if not line.startswith("#"))
         parts += [f"namespace program_{number} {{", knobs(kernel), code, _entry(kernel, number), "}"]
     (folder / "references.cpp").write_text("\n".join(parts))
-    command = [*cxx.find().command, "-O1", *FLAGS, "-shared", "-fPIC", "-o", "references.so", "references.cpp"]
+    command = [*cxx.find().command, "-O1", *FLAGS, "-shared", "-fPIC", "-o", "references.so",
+               "references.cpp"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:4000]
     library = ctypes.CDLL(str(folder / "references.so"))
@@ -61,27 +61,28 @@ def _entry(kernel: ir.Kernel, number: int) -> str:
     for n, p in enumerate(tensors):
         shape = ", ".join(e(extent) for extent in p.buffer.shape)
         lines += [f"Tensor<{element_type(p.buffer.dtype)}> {p.name}({{{shape}}});",
-                  f"std::memcpy((void*){p.name}.data.data(), tensors[{n}], {p.name}.data.size() * {p.buffer.dtype.bytes});"]
+                  f"std::memcpy((void*){p.name}.data.data(), tensors[{n}], {_bytes(p)});"]
     values = [f"scalars[{scalars.index(p)}]" if p.buffer is None else p.name for p in kernel.params]
     lines.append(f"reference({', '.join(values + [size.name for size in kernel.sizes])});")
-    lines += [f"std::memcpy(tensors[{n}], {p.name}.data.data(), {p.name}.data.size() * {p.buffer.dtype.bytes});"
-              for n, p in enumerate(tensors)]
-    return "\n".join([f'extern "C" void run_{number}(void** tensors, const double* scalars, const int* sizes)', "{",
-                      *lines, "}"])
+    lines += [f"std::memcpy(tensors[{n}], {p.name}.data.data(), {_bytes(p)});" for n, p in enumerate(tensors)]
+    head = f'extern "C" void run_{number}(void** tensors, const double* scalars, const int* sizes)'
+    return "\n".join([head, "{", *lines, "}"])
+
+
+def _bytes(p: ir.Param) -> str:
+    return f"{p.name}.data.size() * {p.buffer.dtype.bytes}"
 
 
 def _caller(kernel: ir.Kernel, function) -> Call:
+    tensors = [p for p in kernel.params if p.buffer is not None]
+
     def call(contents: dict) -> None:
-        arrays = [contents[p.name] for p in kernel.params if p.buffer is not None]
-        numbers = [float(contents[p.name]) for p in kernel.params if p.buffer is None]
-        known = {extent.name: array.shape[d] for p in kernel.params if p.buffer is not None
-                 for array in (contents[p.name],) for d, extent in enumerate(p.buffer.shape) if isinstance(extent, ir.Var)}
+        arrays = [contents[p.name] for p in tensors]
         assert all(a.flags.c_contiguous for a in arrays)
+        numbers = [float(contents[p.name]) for p in kernel.params if p.buffer is None]
+        extents = ((e, n) for p, a in zip(tensors, arrays) for e, n in zip(p.buffer.shape, a.shape))
+        known = {extent.name: number for extent, number in extents if isinstance(extent, ir.Var)}
         function((ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays)),
                  (ctypes.c_double * max(len(numbers), 1))(*numbers),
                  (ctypes.c_int * max(len(kernel.sizes), 1))(*(known[s.name] for s in kernel.sizes)))
     return call
-
-
-def as_double(array: numpy.ndarray) -> numpy.ndarray:
-    return array.astype("float64")

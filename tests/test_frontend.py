@@ -265,3 +265,28 @@ def test_names_of_cpp_get_an_underscore():
     assert [show(s).splitlines()[0] for s in kernel.body] == [
         "new_: float32 = A[register_]", 'double_ = T.alloc_local((4,), "float32")', "double_[0] = new_",
         "for max_ in T.serial(4):"]
+
+
+def test_an_annotation_over_names_that_are_gone():
+    rows, columns = 4, T.dynamic("columns")
+
+    def kernel(A: T.Tensor((rows, columns), "float16"), B: T.Tensor[(rows,), "float32"]):
+        with T.Kernel(1) as bx:
+            B[bx] = A[bx, 0]
+
+    parsed = parse(kernel)
+    assert [show(e) for e in parsed.params[0].buffer.shape] == ["4", "columns"]
+    assert [s.name for s in parsed.sizes] == ["columns"] and parsed.params[1].buffer.dtype.name == "float32"
+
+
+def test_numbers_of_objects_are_knobs_under_their_attribute():
+    class Tiles:
+        rows = 16
+    rows = 8 * 2
+    config = Tiles()
+
+    def kernel(A: T.Tensor[("N",), "float32"]):
+        with T.Kernel(config.rows, rows):
+            A[0] = config.rows + rows
+
+    assert [(k.name, k.value, k.expr) for k in parse(kernel).knobs] == [("rows", 16, None)]

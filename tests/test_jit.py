@@ -204,6 +204,15 @@ def test_settings_choose_target_and_arch(monkeypatch):
         scale.source
 
 
+def test_what_runs_is_made_for_the_gpu_here(monkeypatch):
+    monkeypatch.setattr(placement, "_present_arch", lambda target: "sm_90a" if target == "cuda" else None)
+    kernel = tilegen.jit(scale.__wrapped__, target="cuda")
+    assert "for cuda sm_90a" in kernel.source and "for cuda sm_80" in kernel.emit("cuda")
+    assert "for cuda sm_75" in tilegen.jit(scale.__wrapped__, target="cuda", arch="sm_75").source
+    monkeypatch.setattr(placement, "gpu", lambda: "cuda")
+    assert "for cuda sm_90a" in scale.source and "for cpu avx2" in scale.emit("cpu")
+
+
 def test_a_changed_setting_reaches_a_kernel_that_has_run():
     A = floats(5, 70)
     kernel = scale.specialize(BM=2)

@@ -63,7 +63,8 @@ def elementwise(dtype, expression, result=None, scope="global"):
 
 def _copies(dtype, tile_dtype):
     """Through a tile of another type, with ragged edges on both sides."""
-    a, b, s = buffer("A", (13, 11), dtype), buffer("B", (9, 14), dtype), buffer("S", (8, 8), tile_dtype, "shared")
+    a, b = buffer("A", (13, 11), dtype), buffer("B", (9, 14), dtype)
+    s = buffer("S", (8, 8), tile_dtype, "shared")
     at = [op("*", BX, 8), op("-", op("*", BX, 8), 3)]
     body = [ir.Alloc(s), copy(region(a, at, (8, 8)), whole(s)), copy(whole(s), region(b, at, (8, 8)))]
     return kernel([a, b], *body, grid=(2,)), [random((13, 11), dtype), random((9, 14), dtype, 1)]
@@ -97,25 +98,29 @@ def copies_of_bfloat16_through_float8_e5m2():
 @case
 def a_column_into_a_row():
     a, b = buffer("A", (6, 5)), buffer("B", (3, 6))
-    return kernel([a, b], copy(region(a, (0, 2), (6, 1)), region(b, (1, 0), (1, 6)))), [random((6, 5)), random((3, 6))]
+    body = copy(region(a, (0, 2), (6, 1)), region(b, (1, 0), (1, 6)))
+    return kernel([a, b], body), [random((6, 5)), random((3, 6))]
 
 
 @case
 def a_fill_that_rounds():
     a = buffer("A", (4, 3), float16)
     s = buffer("S", (4, 3), float16, "shared")
-    return kernel([a], ir.Alloc(s), ir.Fill(whole(s), ir.const(0.1)), copy(whole(s), whole(a))), [random((4, 3), float16)]
+    body = [ir.Alloc(s), ir.Fill(whole(s), ir.const(0.1)), copy(whole(s), whole(a))]
+    return kernel([a], *body), [random((4, 3), float16)]
 
 
 def _gemm(dtype, accumulator, a_turned=False, b_turned=False, clear=False):
-    a, b = buffer("A", (7, 5) if a_turned else (5, 7), dtype), buffer("B", (6, 7) if b_turned else (7, 6), dtype)
+    a = buffer("A", (7, 5) if a_turned else (5, 7), dtype)
+    b = buffer("B", (6, 7) if b_turned else (7, 6), dtype)
     c = buffer("C", (5, 6), accumulator)
     x, y = buffer("X", a.shape, dtype, "shared"), buffer("Y", b.shape, dtype, "shared")
     z = buffer("Z", c.shape, accumulator, "fragment")
     body = [ir.Alloc(t) for t in (x, y, z)]
     body += [copy(whole(s), whole(t)) for s, t in ((a, x), (b, y), (c, z))]
     body += [ir.Gemm(whole(x), whole(y), whole(z), a_turned, b_turned, clear), copy(whole(z), whole(c))]
-    return kernel([a, b, c], *body), [random([int(n.value) for n in t.shape], t.dtype, i) for i, t in enumerate((a, b, c))]
+    values = [random([n.value for n in t.shape], t.dtype, i) for i, t in enumerate((a, b, c))]
+    return kernel([a, b, c], *body), values
 
 
 @case
@@ -204,7 +209,8 @@ def atomic_add_of_float16():
 @case
 def loops_that_end_early():
     a = buffer("A", 20)
-    body = [serial(I, 0, 20, when(op("==", op("%", I, 3), 0), ir.Continue()), when(op(">", I, 14), ir.Break()),
+    body = [serial(I, 0, 20, when(op("==", op("%", I, 3), 0), ir.Continue()),
+                   when(op(">", I, 14), ir.Break()),
                    store(a, I, op("+", load(a, I), 1.0)))]
     body.append(serial(I, 18, 1, store(a, I, op("*", load(a, I), 2.0)), step=-4))
     return kernel([a], *body), [random(20)]
@@ -216,7 +222,8 @@ def while_and_else():
     n = buffer("n", (), int32, "var")
     step = when(op("<", load(n), 5), store(a, load(n), 7), otherwise=[
         when(op("==", load(n), 9), store(a, load(n), 8), otherwise=[store(a, load(n), load(n))])])
-    body = [ir.Alloc(n, ir.const(2)), ir.While(op("<", load(n), 12), (step, store(n, (), op("+", load(n), 2))))]
+    body = [ir.Alloc(n, ir.const(2)),
+            ir.While(op("<", load(n), 12), (step, store(n, (), op("+", load(n), 2))))]
     return kernel([a], *body), [random(20, int32)]
 
 
@@ -285,13 +292,16 @@ def wide_products_of_narrow_integers():
 
 @case
 def bits():
-    return elementwise(int32, lambda x: op("^", op("|", op("&", x, 12), op("<<", ir.const(1), 4)), op(">>", x, 1)))
+    def mixed(x):
+        return op("^", op("|", op("&", x, 12), op("<<", ir.const(1), 4)), op(">>", x, 1))
+    return elementwise(int32, mixed)
 
 
 @case
 def counts_of_bits():
-    return elementwise(int8, lambda x: op("+", op("*", call("popcount", x, dtype=int32), 100), call("clz", x, dtype=int32)),
-                       int32)
+    def both(x):
+        return op("+", op("*", call("popcount", x, dtype=int32), 100), call("clz", x, dtype=int32))
+    return elementwise(int8, both, int32)
 
 
 @case
@@ -312,11 +322,12 @@ def numbers_as_bools():
 @case
 def a_position_of_64_unsigned_bits():
     a = buffer("A", 20)
-    return kernel([a], parallel(I, 10, store(a, op("+", ir.Cast(I, uint64), ir.const(2, uint64)), 1.0))), [random(20)]
+    at = op("+", ir.Cast(I, uint64), ir.const(2, uint64))
+    return kernel([a], parallel(I, 10, store(a, at, 1.0))), [random(20)]
 
 
-FUNCTIONS = ("exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-             "atanh erf sigmoid floor ceil round trunc nearbyint abs").split()
+FUNCTIONS = ("exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh "
+             "asinh acosh atanh erf sigmoid floor ceil round trunc nearbyint abs").split()
 
 
 @case
@@ -339,7 +350,8 @@ def not_numbers_and_infinities():
     a, b = buffer("A", 40), buffer("B", (3, 40), bool_)
     infinite = ir.Select(op("<", I, 5), ir.Call("infinity", (), float32), load(a, I), float32)
     x = ir.Select(op("<", I, 3), op("-", infinite, infinite), infinite, float32)
-    body = [store(b, (n, I), call(name, x, dtype=bool_)) for n, name in enumerate(("isnan", "isinf", "isfinite"))]
+    tests = ("isnan", "isinf", "isfinite")
+    body = [store(b, (n, I), call(name, x, dtype=bool_)) for n, name in enumerate(tests)]
     return kernel([a, b], parallel(I, 40, *body)), [random(40), random((3, 40), bool_)]
 
 
@@ -359,19 +371,20 @@ def unsigned_bytes_wrap():
 @case
 def user_names_that_the_program_has():
     grid, ok, reference = buffer("grid", 20), buffer("ok", 20), buffer("reference", 20, float32, "shared")
-    us = loop("us")
+    us, tolerance = loop("us"), ir.Var("tolerance", float32, "scalar")
     body = [ir.Alloc(reference), copy(whole(grid), whole(reference)),
-            parallel(us, 20, store(ok, us, op("*", load(reference, us), ir.Var("tolerance", float32, "scalar"))))]
-    return kernel([grid, ok], *body, scalars=[ir.Var("tolerance", float32, "scalar")]), [random(20), random(20), 1.5]
+            parallel(us, 20, store(ok, us, op("*", load(reference, us), tolerance)))]
+    return kernel([grid, ok], *body, scalars=[tolerance]), [random(20), random(20), 1.5]
 
 
 @case
 def sizes_and_scalars():
-    n = ir.Var("n", int32, "size")
+    n, f = ir.Var("n", int32, "size"), ir.Var("f", int32, "scalar")
     a = buffer("A", (n, 3))
     i = op("+", op("*", BX, 8), I)
-    body = parallel(I, 8, when(op("<", i, n), store(a, (i, 1), op("*", op("+", load(a, i, 2), n), ir.Var("f", int32, "scalar")))))
-    return kernel([a], body, grid=(call("ceildiv", n, 8),), sizes=[n], scalars=[ir.Var("f", int32, "scalar")]), [random((21, 3)), 3]
+    value = op("*", op("+", load(a, i, 2), n), f)
+    body = parallel(I, 8, when(op("<", i, n), store(a, (i, 1), value)))
+    return kernel([a], body, grid=(call("ceildiv", n, 8),), sizes=[n], scalars=[f]), [random((21, 3)), 3]
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +397,7 @@ def calls(tmp_path_factory):
 def test_statement(name, calls):
     program, values = CASES[name]()
     names = [p.name for p in program.params]
-    expected, found = ({n: v.copy() if isinstance(v, numpy.ndarray) else v for n, v in zip(names, values)} for _ in "ab")
+    expected, found = dict(zip(names, copy_of(values))), dict(zip(names, copy_of(values)))
     run(program, expected)
     calls[name](found)
     changed = False
@@ -395,9 +408,14 @@ def test_statement(name, calls):
     assert changed, "the kernel has no effect"
 
 
+def copy_of(values):
+    return [v.copy() if isinstance(v, numpy.ndarray) else v for v in values]
+
+
 def assert_same(found, expected):
     if expected.dtype.kind in "iub":
         assert numpy.array_equal(found, expected)
     else:
         unit = UNITS.get(expected.dtype.name, 1e-6)
-        numpy.testing.assert_allclose(found.astype("float64"), expected.astype("float64"), rtol=unit, atol=unit)
+        found, expected = found.astype("float64"), expected.astype("float64")
+        numpy.testing.assert_allclose(found, expected, rtol=unit, atol=unit)

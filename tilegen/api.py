@@ -60,7 +60,7 @@ def compile(kernel: Any, *, target: str | None = None, arch: str | None = None, 
     Raises TilegenError wherever emitting or compiling fails, such as TG0301 without a compiler.
     """
     kernel = kernel if isinstance(kernel, (Kernel, Factory)) else jit(kernel)
-    loaded = kernel.specialize(**values).specialised(target, arch).loaded
+    loaded = kernel.specialize(**values).here(target, arch).loaded
     loaded.artifact             # the compiler runs here, not at the first call
     return loaded
 

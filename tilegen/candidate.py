@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 from tilegen import config, ir, kernel_files, placement
 from tilegen.api import Factory, Kernel
 from tilegen.errors import TilegenError
+from tilegen.literals import literal
 from tilegen.runtime import contract as contracts
 from tilegen.runtime.contract import Contract
 from tilegen.runtime.load import Loaded, load
@@ -54,7 +57,7 @@ def of_kernel(found: Kernel | Factory, request: Request) -> Candidate:
     target = _target(found, request)
     place = request.place or _place(target)
     kernel, given = _with_knobs(found, request.values, target)
-    made = kernel.specialised(target, request.arch)
+    made = (kernel.here if place == "gpu" else kernel.specialised)(target, request.arch)
     return Candidate(made.emulated if place == "emulator" else made.loaded, place, made.kernel, given)
 
 
@@ -100,11 +103,11 @@ def of_file(text: str, path: str, request: Request) -> Candidate:
         raise TilegenError("TG0506", f"{path} is for {contract.target}, which has no --on {request.place}")
     place = request.place or _place(contract.target)
     loaded = load(text if path == "-" else path, arch=request.arch, target="emulator" if place == "emulator" else None)
-    reference, note = _reference(contract, path, request.against)
+    reference, note = _reference(contract, text, path, request.against)
     return Candidate(loaded, place, reference, request.values, note)
 
 
-def _reference(contract: Contract, path: str, against: str | None) -> tuple[ir.Kernel | None, str]:
+def _reference(contract: Contract, text: str, path: str, against: str | None) -> tuple[ir.Kernel | None, str]:
     """The kernel that the file was made from, or why there is none."""
     source = contract.source.rpartition(":")[0]
     beside = Path(path).parent / source
@@ -113,7 +116,7 @@ def _reference(contract: Contract, path: str, against: str | None) -> tuple[ir.K
     where, name = kernel_files.split(against) if against else (str(beside), "")
     found = kernel_files.kernels(where)
     chosen = [found[name]] if name in found else [k for k in found.values() if name in ("", k.__name__)]
-    made = [_made(kernel, contract) for kernel in chosen]
+    made = [_made(kernel, contract, text) for kernel in chosen]
     fitting = [kernel for kernel in made if kernel.name == contract.entry]
     if not fitting:
         raise TilegenError("TG0505", f"{where} has no kernel {name or contract.entry}",
@@ -121,13 +124,21 @@ def _reference(contract: Contract, path: str, against: str | None) -> tuple[ir.K
     return fitting[0], ""
 
 
-def _made(found: Kernel | Factory, contract: Contract) -> ir.Kernel:
-    """The kernel with the knobs as they stand in the file."""
+def _made(found: Kernel | Factory, contract: Contract, text: str) -> ir.Kernel:
+    """The kernel with the values that the file was emitted with, and the knobs as they stand in it now."""
+    values = {**_emitted_with(text), **contract.knob_values}
     parameters = found.knob_names()
-    knobs: dict[str, Any] = {name: "dynamic" for name in contract.sizes if name in parameters}
-    knobs |= {name: value for name, value in contract.knob_values.items() if name in parameters}
-    kernel = found(**knobs) if isinstance(found, Factory) else found.specialize(**knobs)
-    parsed = kernel.specialised(contract.target, None).kernel
+    own = {name: value for name, value in values.items() if name in parameters}
+    kernel = found(**own) if isinstance(found, Factory) else found.specialize(**own)
+    parsed = kernel.specialised(contract.target).kernel
     names = {k.name for k in parsed.knobs} | {size.name for size in parsed.sizes}
-    rest = {name: value for name, value in contract.knob_values.items() if name in names and name not in parameters}
-    return kernel.specialize(**rest).specialised(contract.target, None).kernel if rest else parsed
+    rest = {name: value for name, value in values.items() if name in names and name not in parameters}
+    return kernel.specialize(**rest).specialised(contract.target).kernel if rest else parsed
+
+
+def _emitted_with(text: str) -> dict[str, Any]:
+    """The values in the command at the top of an emitted file. A constant that the text has no need of stands
+    nowhere else."""
+    lines = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines())
+    header = " ".join(" ".join(line.removeprefix("//") for line in lines).split())
+    return {name: literal(value) for name, value in re.findall(r"-D (\w+)=(\S+)", header)}

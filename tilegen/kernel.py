@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegen import config, explain, files, ir, placement, targets
+from tilegen import config, explain, files, placement, targets
+from tilegen import ir as tile_ir
 from tilegen.build.lint import Resources
 from tilegen.call import Call, Parameters
 from tilegen.edited import EditedFile
@@ -74,13 +75,13 @@ class Kernel:
         if place == "emulator":
             name = self.options.target or config.target or "cuda"
             return self.specialised("cuda" if name == "cpu" else name).emulated
-        return self.specialised(place).loaded
+        return self.here(place).loaded
 
     # ---- Looking ---------------------------------------------------------------------------------
     @property
     def source(self) -> str:
         """The text that a call would run: of the file given as source=, else emitted. Needs no GPU."""
-        return self._file.loaded().source if self._file else self.specialised().source
+        return self._file.loaded().source if self._file else self.here().source
 
     def emit(self, target: str | None = None, arch: str | None = None, **values: Any) -> str:
         """The emitted text for a target, with `values` for knobs and sizes. Needs no GPU."""
@@ -105,14 +106,14 @@ class Kernel:
         return explain.text(made.planned, f"{made.kernel.name} for {made.target.name} {made.target.arch}")
 
     @property
-    def ir(self) -> ir.Kernel:
+    def ir(self) -> tile_ir.Kernel:
         """The Tile IR, before planning."""
-        return self.specialised().kernel
+        return self.here().kernel
 
     @property
     def resources(self) -> Resources | None:
         """Registers, spills, stack and shared bytes, where the compiler reports them. Compiles the kernel."""
-        return (self._file.loaded() if self._file else self.specialised().loaded).resources
+        return (self._file.loaded() if self._file else self.here().loaded).resources
 
     def _repr_html_(self) -> str:
         return source_as_html(self.source)
@@ -128,9 +129,20 @@ class Kernel:
     # ---- Specialising ----------------------------------------------------------------------------
     def specialised(self, target: str | None = None, arch: str | None = None,
                     values: Mapping[str, Any] | None = None) -> Specialised:
-        """The kernel for one target and these values, with every step on its way: IR, plans, text, callable."""
+        """The kernel for one target and these values, with every step on its way: IR, plans, text, callable.
+
+        The architecture does not depend on the machine, so that the text is the same everywhere.
+        """
+        return self._specialise(self._target(target, arch), values)
+
+    def here(self, target: str | None = None, arch: str | None = None,
+             values: Mapping[str, Any] | None = None) -> Specialised:
+        """As `specialised`, for the GPU of this machine where there is one: what a call runs."""
+        return self._specialise(self._target(target, arch, here=True), values)
+
+    def _target(self, target: str | None, arch: str | None, here: bool = False) -> Target:
         own = self.options.arch if target in (None, self.options.target) else None
-        return self._specialise(placement.choose(target or self.options.target, arch or own), values)
+        return placement.choose(target or self.options.target, arch or own, here=here)
 
     def _specialise(self, target: Target, values: Mapping[str, Any] | None = None) -> Specialised:
         values = {**self._values, **(values or {})}
@@ -146,7 +158,7 @@ class Kernel:
                 raise TilegenError("TG0503", f"{self.__name__} runs {self.options.file}: its knobs are in that file")
             return self._file.loaded()
         if self.options.target:
-            loaded = self.specialised(values=call.values).loaded
+            loaded = self.here(values=call.values).loaded
         else:
             arguments = [*call.args, *call.named.values()]
             loaded = self._specialise(placement.for_arguments(arguments, self.options.arch), call.values).loaded

@@ -30,7 +30,8 @@ class Axis:
     vector_name: str = ""        # of the emitted constant: C_VEC
     count_name: str = ""         # of the constant that is `threads`: THREADS_M
     fast_name: str = ""          # of the constant that counts the threads of a row: THREADS_N
-    warped: bool = False         # whether warps are blocks of 4 x 8 threads (see FragmentLayout)
+    arrangement: str = ""        # of the threads of a warp, see FragmentLayout
+    warps_name: str = ""         # of the constant that counts the warps of a row, in arrangement 'mma'
 
     @property
     def slots(self) -> int:
@@ -52,23 +53,34 @@ class Axis:
         return run % self.threads, run // self.threads * self.vector + within
 
 
+def thread_name(axis: Axis, digit: str) -> str:
+    """The device function for a thread's number along 'm' or 'n' (without its parentheses)."""
+    if axis.arrangement == "mma":
+        return f"mma_{'row' if digit == 'm' else 'col'}<{axis.warps_name}>"
+    return f"thread_{digit}<{axis.fast_name}>"
+
+
 @dataclass(frozen=True)
 class FragmentLayout:
-    """The axes of a fragment, one per dimension. Threads are numbered row by row, or, where `warped`,
-    in blocks of 4 x 8 (32 threads), in which neighbours are two rows of one column."""
+    """The axes of a fragment, one per dimension. `arrangement` says how threads stand in rows:
+    '' row by row; 'fma' in blocks of 4 x 8 in which neighbours are two rows of one column;
+    'mma' in blocks of 8 x 4, the accumulator of the mma instructions."""
 
     axes: tuple[Axis, ...]
     threads_m: int
     threads_n: int
-    warped: bool = False
+    arrangement: str = ""
 
     def digit(self, axis: Axis, thread: int) -> int:
         """The number of `thread` along `axis`."""
         m, n = divmod(thread, self.threads_n)
-        if self.warped:
-            warp, lane = divmod(thread, 32)
+        warp, lane = divmod(thread, 32)
+        if self.arrangement == "fma":
             m = warp // (self.threads_n // 8) * 4 + lane // 16 * 2 + lane % 2
             n = warp % (self.threads_n // 8) * 8 + lane % 16 // 2
+        elif self.arrangement == "mma":
+            m = warp // (self.threads_n // 4) * 8 + lane // 4
+            n = warp % (self.threads_n // 4) * 4 + lane % 4
         return {"m": m, "n": n, "all": thread, "": 0}[axis.digit]
 
     def table(self) -> dict[tuple[int, tuple[int, ...]], tuple[int, ...]]:

@@ -14,15 +14,14 @@ from tilegen.targets import Target
 _CHECKS = {"cuda": cupy.require_device, "hip": hip.require_device}
 
 
-def choose(name: str | None = None, arch: str | None = None, default: str | None = None) -> Target:
-    """The target `name`, else the setting's, else `default`, else CUDA where a GPU is, else the CPU.
+def choose(name: str | None = None, arch: str | None = None, *, here: bool = False) -> Target:
+    """The target `name`, else the setting's, else CUDA where a GPU is, else the CPU.
 
-    The architecture is `arch`, else the setting's, else that of the GPU present (where the target was
-    found by looking for one), else the target's own default. Raises TG0502 for names that do not exist.
+    The architecture is `arch`, else the setting's, else the target's default; with `here`, that of the GPU
+    present goes before the default. Raises TG0502 for names that do not exist.
     """
-    named = name or config.target or default
-    name = named or gpu() or "cpu"
-    return targets.find(name, arch or arch_setting(name) or (None if named else _present_arch(name)))
+    name = name or config.target or gpu() or "cpu"
+    return targets.find(name, arch or arch_setting(name) or (_present_arch(name) if here else None))
 
 
 def for_arguments(arguments: Iterable[object], arch: str | None = None) -> Target:
@@ -30,9 +29,8 @@ def for_arguments(arguments: Iterable[object], arch: str | None = None) -> Targe
     if config.target is None:
         for value in arguments:
             if is_array(value) and arrays.view(value, "").device.kind == "gpu":
-                name = "hip" if _is_hip(value) else "cuda"
-                return targets.find(name, arch or arch_setting(name) or _present_arch(name))
-    return choose(arch=arch)
+                return choose("hip" if _is_hip(value) else "cuda", arch, here=True)
+    return choose(arch=arch, here=True)
 
 
 def arch_setting(target: str) -> str | None:

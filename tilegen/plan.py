@@ -106,6 +106,18 @@ class OpPlan:
 
 
 @dataclass(frozen=True)
+class MmaChoice:
+    """The matrix instruction of a gemm and the grid of warps; on Gemm.plan until the gemm is planned."""
+
+    helper: str                          # device function: mma_m16n8k16_f16
+    k: int                               # its depth
+    warps_m: int
+    warps_n: int
+    a_in_registers: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class PipelinePlan:
     """The first `producers` statements of the loop body fill stage `ko % stages`; `reason` in words."""
 

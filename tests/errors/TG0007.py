@@ -12,3 +12,9 @@ def wrong_case(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1):
         for i in T.parallel(64):  # error: TG0007 did you mean T.Parallel?
             A[i] = 0
+
+
+def nothing_like_it(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        T.use_swizzle(10)  # error: TG0007 lists the operations
+        A[0] = 1

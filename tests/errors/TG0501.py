@@ -15,3 +15,9 @@ def undeclared(A, n):  # error: TG0501 the parameter n has no value and no type
     A: T.Tensor((N,), "float32")
     with T.Kernel(1) as bx:
         A[bx] = 0
+
+
+def used_before_it_is_declared(A):
+    N = T.const("N")
+    with T.Kernel(N) as bx:
+        A[bx] = 0  # error: TG0501 the parameter A has no value and no type

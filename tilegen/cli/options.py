@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tilegen.errors import TilegenError
+from tilegen.literals import literal
 
 target = click.option("-t", "--target", metavar="NAME", help="cuda, hip, maca or cpu.")
 arch = click.option("-a", "--arch", metavar="NAME", help="sm_90a, gfx942, avx2, ...: see `tilegen targets`.")
@@ -25,15 +26,5 @@ def _read_values(context: click.Context, option: click.Parameter, pairs: tuple[s
         name, equals, text = pair.partition("=")
         if not equals or not name.isidentifier() or not text:
             raise TilegenError("TG0506", f"-D {pair} is not NAME=VALUE", hint="write -D M=4096")
-        result[name] = value(text)
+        result[name] = literal(text)
     return result
-
-
-def value(text: str) -> Any:
-    """4096, 0x1000, 1e-5, true, or a text such as float16."""
-    for read in (lambda: int(text, 0), lambda: float(text)):
-        try:
-            return read()
-        except ValueError:
-            continue
-    return {"true": True, "false": False}.get(text.lower(), text)

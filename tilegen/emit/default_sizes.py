@@ -23,16 +23,18 @@ def default_sizes(kernel: ir.Kernel) -> dict[str, int]:
 
 
 def _is_modest(kernel: ir.Kernel, env: dict) -> bool:
-    shapes = ([arith.evaluate(extent, env) for extent in p.buffer.shape] for p in kernel.params if p.buffer is not None)
+    buffers = [p.buffer for p in kernel.params if p.buffer is not None]
+    shapes = ([arith.evaluate(extent, env) for extent in b.shape] for b in buffers)
     largest = max((math.prod(shape) for shape in shapes if None not in shape), default=0)
     return largest <= MOST_ELEMENTS and (work.value(work.flops(kernel), env) or 0) <= MOST_FLOPS
 
 
 def _satisfying(kernel: ir.Kernel, knobs: dict, start: int) -> dict[str, int]:
-    """The first numbers that keep every requirement: `start`, constants of the requirements, powers of two."""
+    """The first numbers that keep every requirement: `start`, their constants, powers of two."""
     names = [v.name for v in kernel.sizes]
-    constants = [n.value for r in kernel.requires for n in ir.walk(r) if isinstance(n, ir.Const)]
-    constants += [knobs[n.name] for r in kernel.requires for n in ir.walk(r) if isinstance(n, ir.Var) and n.name in knobs]
+    nodes = [n for r in kernel.requires for n in ir.walk(r)]
+    constants = [n.value for n in nodes if isinstance(n, ir.Const)]
+    constants += [knobs[n.name] for n in nodes if isinstance(n, ir.Var) and n.name in knobs]
     powers = [2**n for n in range(int(math.log2(start)), -1, -1)]
     candidates = dict.fromkeys([start, *(c for c in constants if type(c) is int and 0 < c <= start), *powers])
     free = [n for n in names if any(n in arith.names(r) for r in kernel.requires)]

@@ -13,7 +13,7 @@ from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
 from tilegen.emit.statements import Emitter
 from tilegen.emit.text import COLUMNS, wrap
-from tilegen.layout import Axis
+from tilegen.layout import Axis, thread_name
 from tilegen.passes.ranges import collect
 from tilegen.plan import KernelPlan
 from tilegen.targets.base import Target
@@ -38,7 +38,7 @@ def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: s
                             contract.digest(printer.show(original)))
     facts["map"] = contract.line_map(text, os.path.basename(kernel.loc.file) if kernel.loc else "")
     parts = [text.rstrip("\n"), "", contract.render(facts)]
-    test = selftest.render(original, target, frame.e, frame.shared_bytes(), {c.name for c in kept})
+    test = selftest.render(original, target, frame.shared_bytes(), {c.name for c in kept})
     return "\n".join(parts + (["", wrap(test)] if test else [])) + "\n"
 
 
@@ -78,8 +78,8 @@ class Frame:
         """`__device__ int C_row(int slot) { return slot * THREADS_M + threadIdx.x / THREADS_N; }`"""
         thread = {"m": f"threadIdx.x / {axis.fast_name}", "n": f"threadIdx.x % {axis.fast_name}", "all": "threadIdx.x",
                   "": "0"}[axis.digit]
-        if axis.warped and axis.digit in ("m", "n"):
-            thread = f"thread_{axis.digit}()"
+        if axis.arrangement and axis.digit in ("m", "n"):
+            thread = f"{thread_name(axis, axis.digit)}()"
         run = "slot" if axis.vector == 1 else f"slot / {axis.vector_name}"
         value = run if axis.digit == "" else f"{run} * {axis.count_name} + {thread}"
         if axis.vector > 1:

@@ -10,12 +10,14 @@ from tilegen.emit.expressions import Printer
 from tilegen.targets.base import C_FUNCTIONS, C_TYPES, Target
 
 _STANDARD = [*C_FUNCTIONS["float64"], "atan2", "copysign", "isnan", "isinf", "isfinite"]
-_FLOAT_FUNCTIONS = {n: f"std::{n}" for n in _STANDARD} | {"abs": "std::fabs", "min": "std::fmin", "max": "std::fmax"}
+_FLOAT_FUNCTIONS = {**{n: f"std::{n}" for n in _STANDARD}, "abs": "std::fabs",
+                    "min": "std::fmin", "max": "std::fmax"}
 _INTEGER_FUNCTIONS = {n: f"std::{n}" for n in ("abs", "min", "max")}
+_FUNCTIONS = {d.name: _FLOAT_FUNCTIONS if d.is_float else _INTEGER_FUNCTIONS for d in DTYPES.values()}
 _TYPES = {d.name: "double" if d.is_float else C_TYPES.get(d.name, d.name) for d in DTYPES.values()}
 
 HOST = Target(name="host", arch="", family="cpu", suffix=".cpp", folders=("common",), types=_TYPES,
-              functions={d.name: _FLOAT_FUNCTIONS if d.is_float else _INTEGER_FUNCTIONS for d in DTYPES.values()})
+              functions=_FUNCTIONS)
 
 
 def is_small(dtype: DType) -> bool:
@@ -55,7 +57,8 @@ class HostPrinter(Printer):
             return "-INFINITY" if value < 0 else "INFINITY"
         if dtype.is_float and math.isnan(value):
             return "NAN"
-        return super().literal(value, dtype).removesuffix("f") if dtype.is_float else super().literal(value, dtype)
+        text = super().literal(value, dtype)
+        return text.removesuffix("f") if dtype.is_float else text
 
     def _print(self, e: ir.Expr) -> tuple[str, str]:
         if isinstance(e, ir.Cast) and e.dtype.is_float and e.a.dtype.is_float:

@@ -9,8 +9,9 @@ from tilegen import ir
 # What the templates and the plain loops name in the scopes where the user's names stand too.
 RESERVED = frozenset((
     "argc argv element grid launch us flops bytes worst tolerance ok microseconds "
-    "reference Tensor uniform whole generator worst_error check upload download floored_quotient floored_remainder "
-    "count_leading_zeros host_float16 host_bfloat16 host_float8_e4m3 host_float8_e5m2 std main").split())
+    "reference Tensor uniform whole generator worst_error check upload download "
+    "floored_quotient floored_remainder count_leading_zeros "
+    "host_float16 host_bfloat16 host_float8_e4m3 host_float8_e5m2 std main").split())
 
 
 def is_free(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The self-test's program as its templates spell it: arguments, launch, check, and the line that it prints."""
+"""The self-test's program as its templates spell it: arguments, launch, check, and the line it prints."""
 
 from __future__ import annotations
 
@@ -99,7 +99,8 @@ class HostProgram:
     def device_call(self) -> str:
         """matmul<<<grid, THREADS, SMEM_BYTES>>>(A_device, ..., M, N, K);"""
         shared = f", {self.shared}" if self.shared else ""
-        return _call(f"{self.entry_name}<<<grid, THREADS{shared}>>>", self.arguments(lambda t: f"{t.name}_device"))
+        launch = f"{self.entry_name}<<<grid, THREADS{shared}>>>"
+        return _call(launch, self.arguments(lambda t: f"{t.name}_device"))
 
     @property
     def host_call(self) -> str:
@@ -175,11 +176,11 @@ class HostProgram:
     @property
     def tolerance_rule(self) -> str:
         """The same in words."""
-        parts = tolerance.parts(self.kernel)
-        words = {True: "a rounding to ", False: ""}
-        single = [f"{_number(p.unit)} for {words[is_small(p.dtype)]}{p.dtype}" for p in parts if p.length is None]
-        sums = [f"{_number(p.unit)} * sqrt(n) for a {p.dtype} sum of n terms" for p in parts if p.length is not None]
-        return ", ".join(single + sums)
+        def words(p: tolerance.Part) -> str:
+            if p.length is not None:
+                return f"{_number(p.unit)} * sqrt(n) for a {p.dtype} sum of n terms"
+            return f"{_number(p.unit)} for {'a rounding to ' if is_small(p.dtype) else ''}{p.dtype}"
+        return ", ".join(map(words, tolerance.parts(self.kernel)))
 
     @property
     def worst(self) -> str:
@@ -218,7 +219,8 @@ class HostProgram:
     @property
     def line_values(self) -> list[str]:
         factor = "1e-6" if self._unit == "T" else "1e-3"
-        rates = [f"{factor} * {name} / us" for name, known in (("flops", self.flops), ("bytes", self.traffic)) if known]
+        known = {"flops": self.flops, "bytes": self.traffic}
+        rates = [f"{factor} * {name} / us" for name, text in known.items() if text]
         return ["us", *rates, *([] if self.obstacle else ["worst", 'ok ? "ok" : "WRONG"'])]
 
     @property
@@ -247,4 +249,5 @@ def _double(length: ir.Expr, e: HostPrinter) -> str:
 
 def _scalar(p: ir.Param, target: Target) -> str:
     """A scalar argument; the bits of a small float, whose device type cannot be made on the host."""
-    return f"reinterpret_cast<const {target.type(p.var.dtype)}&>({p.name})" if is_small(p.var.dtype) else p.name
+    kind = target.type(p.var.dtype)
+    return f"reinterpret_cast<const {kind}&>({p.name})" if is_small(p.var.dtype) else p.name

@@ -32,7 +32,8 @@ class Side:
     def indices(self, *counters: ir.Expr) -> tuple[ir.Expr, ...]:
         """The place of an element, one counter for each of these dimensions."""
         at = dict(zip(self.dims, counters))
-        return tuple(arith.add(offset, at[d]) if d in at else offset for d, offset in enumerate(self.region.offsets))
+        offsets = enumerate(self.region.offsets)
+        return tuple(arith.add(offset, at[d]) if d in at else offset for d, offset in offsets)
 
     def load(self, *counters: ir.Expr) -> ir.Load:
         return ir.Load(self.region.buffer, self.indices(*counters))
@@ -90,9 +91,11 @@ def _all(region: ir.Region) -> Side:
 def _paired(a: ir.Region, b: ir.Region, numbers: dict, without: int | None = None) -> tuple[Side, Side]:
     """The dimensions of two regions that run together: those that are not written as 1; where that
     leaves different numbers, those that are not 1. `without` is a dimension of `a` that has no partner."""
+    def side(region: ir.Region, known: dict) -> Side:
+        dims = (d for d, extent in enumerate(region.extents) if not _is_one(extent, known))
+        return Side(region, tuple(d for d in dims if region is not a or d != without))
     for known in ({}, numbers):
-        sides = [Side(r, tuple(d for d, extent in enumerate(r.extents)
-                               if not _is_one(extent, known) and not (r is a and d == without))) for r in (a, b)]
+        sides = [side(region, known) for region in (a, b)]
         if len(sides[0].dims) == len(sides[1].dims):
             break
     assert len(sides[0].dims) == len(sides[1].dims), f"{a} and {b} have different shapes"
@@ -161,7 +164,8 @@ def _reduce(s: ir.Reduce, numbers: dict) -> Statements:
     op = "+" if s.op.endswith("sum") else s.op.removeprefix("abs")
     step = ir.Store(total.buffer, (), ir.BinOp(op, total, value(inner), dtype))
     first = ir.Const(1 if s.clear and not from_zero else 0)
-    body = (ir.Alloc(total.buffer, start), _loop(inner, first, s.src.extents[along], (step,)), dst.store(total, *outer))
+    rest = _loop(inner, first, s.src.extents[along], (step,))
+    body = (ir.Alloc(total.buffer, start), rest, dst.store(total, *outer))
     return nest(outer, map(src.extent, range(len(outer))), body)
 
 
@@ -172,5 +176,5 @@ def _as_kind(x: ir.Expr, dtype: DType) -> ir.Expr:
 def _atomic(s: ir.Atomic, numbers: dict) -> Statements:
     """The blocks run one after the other, so that an update is a plain one."""
     old = ir.Load(s.buffer, s.indices)
-    op = {"add": "+"}.get(s.op, s.op)
-    return (ir.Store(s.buffer, s.indices, ir.BinOp(op, old, s.value, promote(s.buffer.dtype, s.value.dtype))),)
+    dtype = promote(s.buffer.dtype, s.value.dtype)
+    return (ir.Store(s.buffer, s.indices, ir.BinOp({"add": "+"}.get(s.op, s.op), old, s.value, dtype)),)

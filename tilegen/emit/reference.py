@@ -7,6 +7,7 @@ double, and rounded where the kernel stores 16 or 8 bits.
 from __future__ import annotations
 
 import json
+import math
 
 from tilegen import arith, ir
 from tilegen.emit.host_expressions import HOST, HostPrinter, element_type, is_small, rounded
@@ -80,7 +81,7 @@ def _without_unused(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
         for n in ir.walk(body):
             if isinstance(n, (ir.Var, ir.Buffer)):
                 used[n.name] = used.get(n.name, 0) + 1
-        shorter = ir.rewrite(body, lambda n, used=used: () if _declares(n) and used[_declares(n)] == 1 else None)
+        shorter = ir.rewrite(body, lambda n, used=used: () if used.get(_declares(n)) == 1 else None)
         if shorter is body:
             return body
         body = shorter
@@ -173,7 +174,8 @@ class PlainText:
     def _alloc(self, s: ir.Alloc) -> str:
         buffer, kind = s.buffer, HOST.type(s.buffer.dtype)
         if buffer.scope == "var":
-            return f"{kind} {buffer.name} = {self._value(s.init, buffer.dtype) if s.init is not None else '{}'};"
+            start = "{}" if s.init is None else self._value(s.init, buffer.dtype)
+            return f"{kind} {buffer.name} = {start};"
         if buffer.scope == "local":
             for extent in reversed(buffer.shape):
                 kind = f"std::array<{kind}, {self.e(extent)}>"
@@ -188,7 +190,8 @@ class PlainText:
             return f"{s.buffer.name}.set({self.e.indices(s.indices)}, {self._logical(value, s.buffer)});"
         old = ir.Load(s.buffer, s.indices)
         target = self.e(old)
-        if isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old and not is_small(old.dtype):
+        steps = isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old
+        if steps and not is_small(old.dtype):
             return f"{target} {value.op}= {self.e(value.b)};"
         return f"{target} = {self._value(value, s.buffer.dtype)};"
 
@@ -208,7 +211,8 @@ def rounds(value: ir.Expr, dtype) -> bool:
     """Whether storing `value` as `dtype` changes more than its type: a small float of another type."""
     match value:
         case ir.Const(value=number):
-            return is_small(dtype) and not (abs(number) <= 8 and number == int(number)) and abs(number) != float("inf")
+            exact = abs(number) <= 8 and number == int(number) or abs(number) == math.inf
+            return is_small(dtype) and not exact
         case ir.Load() | ir.Var() | ir.Cast() if value.dtype == dtype:
             return False
         case ir.Select():

@@ -11,20 +11,23 @@ from collections.abc import Container
 
 from tilegen import ir
 from tilegen.emit import templates
-from tilegen.emit.expressions import Printer
 from tilegen.emit.host_names import distinct
 from tilegen.emit.host_program import HostProgram
 from tilegen.targets.base import Target
 
+_NOTE = "// The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits."
+
 # Headers by what of them the text names.
 _HEADERS = {
-    "algorithm": r"std::(min|max)\b", "array": r"std::array\b", "bitset": r"std::bitset\b", "chrono": r"std::chrono\b",
+    "algorithm": r"std::(min|max)\b", "array": r"std::array\b", "bitset": r"std::bitset\b",
+    "chrono": r"std::chrono\b",
     "cmath": r"std::(fabs|sqrt|ldexp|isfinite)\b|NAN|INFINITY", "cstdio": r"std::(printf|puts)\b",
-    "cstdlib": r"std::(atoi|exit)\b", "cstring": r"std::memset\b", "initializer_list": r"std::initializer_list\b",
+    "cstdlib": r"std::(atoi|exit)\b", "cstring": r"std::memset\b",
+    "initializer_list": r"std::initializer_list\b",
     "memory": r"std::make_unique\b", "random": r"std::mt19937\b", "vector": r"std::vector\b"}
 
 
-def render(kernel: ir.Kernel, target: Target, e: Printer, shared: str | None = None,
+def render(kernel: ir.Kernel, target: Target, shared: str | None = None,
            defined: Container[str] | None = None) -> str:
     """The text of the section, from `#ifdef TILEGEN_MAIN` to `#endif`, for an unplanned kernel.
 
@@ -54,8 +57,7 @@ def _parts(test: HostProgram) -> list[str]:
     if test.obstacle:
         parts.append(f"// Not checked: {test.obstacle} has no meaning in plain loops.")
     else:
-        note = "// The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits."
-        parts += [f"{note}\n{test.reference}", part("error")]
+        parts += [f"{_NOTE}\n{test.reference}", part("error")]
     return [*parts, part("device"), part("main", launch=part("launch"))]
 
 

@@ -156,9 +156,10 @@ class Emitter:
         """A loop whose loads run ahead: one function that fills a stage, one loop."""
         plan: PipelinePlan = s.plan
         head = origin(s)
-        load = self.body(s.body[:plan.producers])
+        load = self.body(s.body[:plan.producers], spaced=True)
         self._last_origin = head
-        return self.render("pipeline", op=s, plan=plan, load=load, rest=self.body(s.body[plan.producers:]), origin=head)
+        return self.render("pipeline", op=s, plan=plan, load=load, origin=head,
+                           rest=self.body(s.body[plan.producers:], spaced=True))
 
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""
@@ -167,7 +168,8 @@ class Emitter:
 
     def assign(self, target: str, old: ir.Expr, value: ir.Expr) -> str:
         """`target = value;`, or `target += y;` where value is old + y."""
-        if isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old:
+        small = old.dtype.is_float and old.dtype.bits < 32             # a struct without such operators
+        if isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old and not small:
             return f"{target} {value.op}= {self.expr(value.b)};"
         return f"{target} = {self.expr(value)};"
 

@@ -11,7 +11,8 @@ from tilegen.emit.work import cancel
 from tilegen.passes.ranges import Ranges, collect
 
 # The error that one rounding may add, relative to the result: some units in the last place.
-UNIT = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2, "float8_e4m3": 0.25, "float8_e5m2": 0.5}
+UNIT = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2,
+        "float8_e4m3": 0.25, "float8_e5m2": 0.5}
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def roundings(kernel: ir.Kernel) -> list[Rounding]:
 
 
 def _collect(body, loops: tuple, all_loops: tuple, known: Ranges, found: list[Rounding]) -> None:
-    """`loops` are the trip counts of the serial loops around, `all_loops` those of every loop and of the grid."""
+    """`loops` are the trip counts of the serial loops around, `all_loops` those of all loops and the grid."""
     for s in body:
         match s:
             case ir.For():
@@ -62,7 +63,8 @@ def _of(s: ir.Stmt, loops: tuple, all_loops: tuple) -> list[Rounding]:
             found = [Rounding(s.dst.buffer.dtype)] if s.src.buffer.dtype != s.dst.buffer.dtype else []
         case ir.Store():
             again = any(isinstance(n, ir.Load) and n.buffer == s.buffer for n in ir.walk(s.value))
-            found = [Rounding(s.buffer.dtype, loops if again else ())] if _computes(s.value, s.buffer.dtype) else []
+            computes = _computes(s.value, s.buffer.dtype)
+            found = [Rounding(s.buffer.dtype, loops if again else ())] if computes else []
         case ir.Let():
             found = [Rounding(s.var.dtype)] if _computes(s.value, s.var.dtype) else []
         case _:
@@ -102,10 +104,14 @@ def parts(kernel: ir.Kernel) -> list[Part]:
         length = arith.product(cancel([ir.Const(1), *(f for f in r.terms if arith.names(f) <= fixed)]))
         if length == ir.Const(1):
             counts[r.dtype] = counts.get(r.dtype, 0) + 1
-        elif r.dtype not in longest or (arith.evaluate(length, env) or 0) > (arith.evaluate(longest[r.dtype], env) or 0):
+        elif r.dtype not in longest or _number(length, env) > _number(longest[r.dtype], env):
             longest[r.dtype] = length
     tensors = {p.buffer.dtype for p in kernel.params if p.buffer is not None and p.buffer.dtype.is_float}
     wide = float64 if tensors == {float64} else float32
     small = [Part(d, UNIT[d.name], n) for d, n in counts.items() if d.bits < 32]
     sums = [Part(d, UNIT[d.name] / (1 if d.bits < 32 else 10), length=n) for d, n in longest.items()]
     return [Part(wide, UNIT[wide.name]), *small, *sums]
+
+
+def _number(length: ir.Expr, env: dict) -> float:
+    return arith.evaluate(length, env) or 0

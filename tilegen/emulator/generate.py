@@ -61,6 +61,10 @@ def _mma_call(instruction: MatrixInstruction) -> list[str]:
              f"{{ multiply({record}, a, b, c, at); }}",
              f"inline void {name}({sums}* c, const {register_type}* a, {singles}, TILEGEN_AT)",
              f"{{ const {register_type} b[] = {{{listed}}}; multiply({record}, a, b, c, at); }}"]
+    if instruction.c.registers == 4:
+        lines += [f"inline void {name}({sums}* low, {sums}* high, const {register_type}* a, const {register_type}* b, TILEGEN_AT)",
+                  f"{{ {sums} c[] = {{low[0], low[1], high[0], high[1]}}; multiply({record}, a, b, c, at); "
+                  "low[0] = c[0]; low[1] = c[1]; high[0] = c[2]; high[1] = c[3]; }"]
     if instruction.a.registers == 1:
         lines += [f"inline void {name}({sums}* c, {register_type} a, {singles}, TILEGEN_AT)",
                   f"{{ const {register_type} b[] = {{{listed}}}; multiply({record}, &a, b, c, at); }}"]

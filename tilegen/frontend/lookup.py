@@ -11,7 +11,7 @@ from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.frontend.constants import assignment_of, is_simple
 from tilegen.frontend.outside import MISSING
-from tilegen.frontend.parser import Frame, Parser
+from tilegen.frontend.parser import Frame, Parser, Undeclared
 from tilegen.frontend.suggest import did_you_mean
 from tilegen.language.sizes import Size
 from tilegen.language.tensors import ByTarget
@@ -24,6 +24,8 @@ def resolve(parser: Parser, node: ast.Name) -> Any:
     """The value of a name. Raises TG0002 for an unknown name, TG0112 for one that has no value here."""
     name, frame = node.id, parser.frame
     found = frame.find(name)
+    if found is not None and isinstance(found[1], Undeclared):
+        raise parser.error("TG0501", f"the parameter {name} has no value and no type", node, found[1].advice)
     if found is not None:
         return found[1]
     if name in frame.expired:
@@ -52,14 +54,14 @@ def from_outside(parser: Parser, name: str, value: Any, node: ast.AST) -> Any:
     if isinstance(value, ByTarget):
         return from_outside(parser, name, value.choose(parser.builder.target), node)
     if isinstance(value, Size):
-        return parser.size(_derived_size(parser, name, value))
+        return parser.size(_derived_size(parser, name, value, node))
     if getattr(value, "shape", None) == () and hasattr(value, "item"):       # a NumPy number
         value = value.item()
     if isinstance(value, bool):
         return _flag(parser, name, value)
     if isinstance(value, (int, float)) and math.isfinite(value):
         return _knob(parser, name, value, node)
-    return _sequence(parser, name, value) if isinstance(value, (tuple, list)) else value
+    return _sequence(parser, name, value, node) if isinstance(value, (tuple, list)) else value
 
 
 def _flag(parser: Parser, name: str, value: bool) -> bool:
@@ -74,14 +76,15 @@ def _knob(parser: Parser, name: str, value: int | float, node: ast.AST) -> ir.Va
     known = constants.known(name, (value,))
     if known is not None:
         return known
-    around = parser.frame.source.around
-    written = assignment_of(name, around)
-    if written is None or not is_simple(written):
-        comment = "" if written is None else _computed(parser, name, written)
-        return constants.declare(name, value, (value,), comment=comment, loc=parser.loc(node))
-    expr = _derived(parser, written, value)
-    comment = "" if expr is not None else _computed(parser, name, written)
+    written = _written(parser, name, node)
+    expr = _derived(parser, written, value) if written is not None and is_simple(written) else None
+    comment = "" if written is None or expr is not None else _computed(parser, name, written)
     return constants.declare(name, value, (value,), expr=expr, comment=comment, loc=parser.loc(node))
+
+
+def _written(parser: Parser, name: str, node: ast.AST) -> ast.expr | None:
+    """What the factory or module assigns to a name; attributes and items have no such line."""
+    return assignment_of(name, parser.frame.source.around) if isinstance(node, ast.Name) else None
 
 
 def _derived(parser: Parser, written: ast.expr, value: int | float) -> ir.Expr | None:
@@ -92,9 +95,9 @@ def _derived(parser: Parser, written: ast.expr, value: int | float) -> ir.Expr |
     return expr if arith.evaluate(expr, parser.constants.originals) == value else None
 
 
-def _derived_size(parser: Parser, name: str, value: Size) -> Size:
+def _derived_size(parser: Parser, name: str, value: Size, node: ast.AST) -> Size:
     """A size that the factory computed, such as `M // block_M`, over the names of knobs."""
-    written = None if isinstance(value.expr, ir.Var) else assignment_of(name, parser.frame.source.around)
+    written = None if isinstance(value.expr, ir.Var) else _written(parser, name, node)
     expr = _in_factory(parser, written) if written is not None and is_simple(written) else None
     return Size(expr) if _stands_for(parser, expr, value) else value
 
@@ -109,9 +112,9 @@ def _in_factory(parser: Parser, written: ast.expr) -> Any:
         return None
 
 
-def _sequence(parser: Parser, name: str, value: tuple | list) -> tuple | list:
+def _sequence(parser: Parser, name: str, value: tuple | list, node: ast.AST) -> tuple | list:
     """A tuple such as `shape = (M, N)`, over the names of knobs where the factory writes it so."""
-    written = assignment_of(name, parser.frame.source.around)
+    written = _written(parser, name, node)
     items = _in_factory(parser, written) if isinstance(written, (ast.Tuple, ast.List)) else None
     if not isinstance(items, tuple) or len(items) != len(value):
         return value

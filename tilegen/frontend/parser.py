@@ -88,6 +88,17 @@ class Frame:
         return None
 
 
+@dataclass(frozen=True)
+class Undeclared:
+    """The value of a parameter whose type the body has still to give."""
+
+    name: str
+
+    @property
+    def advice(self) -> str:
+        return f"give it a value (-D {self.name}=...), a default, or a type T.Tensor(...)"
+
+
 class Widen(Exception):
     """A variable that began as a literal takes values of a wider type: parse again, with `dtype` for it."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from tilegen import ir
 from tilegen.dtypes import float64, lookup
 from tilegen.errors import Loc, TilegenError
-from tilegen.frontend.parser import Parser
+from tilegen.frontend.parser import Parser, Undeclared
 from tilegen.language.reserved import require_free
 from tilegen.language.sizes import Size
 from tilegen.language.tensors import ACCESSES, ByTarget, TensorType
@@ -60,7 +60,7 @@ class Signature:
 
     def _annotated(self, name: str, node: ast.arg) -> None:
         parser = self.parser
-        annotation = parser.evaluate(node.annotation) if node.annotation else None
+        annotation = self._annotation(name, node)
         if isinstance(annotation, TensorType):
             self._tensor(name, annotation, node)
         elif annotation is not None and lookup_or_none(annotation):
@@ -75,6 +75,19 @@ class Signature:
             self.undeclared[name] = node
             parser.frame.scope.values[name] = Undeclared(name)
             self.params.append(ir.Param(name, loc=parser.loc(node)))
+
+    def _annotation(self, name: str, node: ast.arg) -> Any:
+        """The annotation, read anew so that knobs and sizes keep their names. Where it uses a name that
+        only the defining function had, it is what Python made of it."""
+        if node.annotation is None:
+            return None
+        try:
+            return self.parser.evaluate(node.annotation)
+        except TilegenError as error:
+            evaluated = self.parameters[name].annotation
+            if error.code == "TG0002" and isinstance(evaluated, TensorType):
+                return evaluated
+            raise
 
     def _given(self, name: str, node: ast.arg) -> None:
         """A parameter without default, for which the caller gave a number or another Python value."""
@@ -120,7 +133,7 @@ class Signature:
         """All parameters. Raises TG0501 for one that is neither a tensor nor has a value."""
         for name, node in self.undeclared.items():
             raise self.parser.error("TG0501", f"the parameter {name} has no value and no type", node,
-                                    f"give it a value (-D {name}=...), a default, or a type T.Tensor(...)")
+                                    Undeclared(name).advice)
         return (*self.params, *self.parser.builder.outputs)
 
     def _refresh_knobs(self) -> None:
@@ -129,13 +142,6 @@ class Signature:
         for name, value in values.items():
             if isinstance(value, ir.Var) and value.kind == "knob":
                 values[name] = self.parser.constants.var(value.name)
-
-
-class Undeclared:
-    """The value of a parameter whose type the body has still to give."""
-
-    def __init__(self, name: str):
-        self.__name__ = name
 
 
 def lookup_or_none(annotation: Any) -> bool:
@@ -159,6 +165,8 @@ def tensor_shape(parser: Parser, name: str, annotation: TensorType, loc: Loc) ->
 
 
 def _extent(parser: Parser, name: str, item: Any, loc: Loc) -> Any:
+    if isinstance(item, Size):
+        return parser.size(item)
     if not isinstance(item, str):
         return item
     try:

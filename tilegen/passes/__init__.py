@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tilegen import ir
 from tilegen.passes.check_complete import check_complete
+from tilegen.passes.choose_instructions import choose_instructions
 from tilegen.passes.cpu_layouts import cpu_layouts
 from tilegen.passes.cpu_statements import cpu_statements
 from tilegen.passes.infer_layouts import infer_layouts
@@ -14,6 +15,7 @@ from tilegen.passes.pad_shared import pad_shared
 from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_copies import plan_copies
 from tilegen.passes.plan_gemm import plan_gemm
+from tilegen.passes.plan_mma import plan_mma
 from tilegen.passes.plan_occupancy import plan_occupancy
 from tilegen.passes.plan_parallel import plan_parallel
 from tilegen.passes.plan_pipeline import plan_pipeline
@@ -26,8 +28,8 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_copies, plan_parallel, plan_gemm,
-            plan_reduce, plan_storage, insert_barriers, place_shared, plan_occupancy, check_complete),
+    "gpu": (simplify, choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_copies,
+            plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_storage, insert_barriers, place_shared, plan_occupancy, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements),
 }
 

@@ -41,7 +41,11 @@ class Component:
     suffix: str
     threads_m: int
     threads_n: int
-    warped: bool = False
+    arrangement: str = ""
+
+    @property
+    def warps(self) -> ir.Var:
+        return ir.Var(f"WARPS_N{self.suffix}", kind="knob")
 
     @property
     def m(self) -> ir.Var:
@@ -65,7 +69,7 @@ def infer_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         for buffer in members.buffers:
             layouts[buffer.name] = FragmentLayout(
                 tuple(axes[classes.of(buffer.name, d)] for d in range(len(buffer.shape))),
-                component.threads_m, component.threads_n, component.warped)
+                component.threads_m, component.threads_n, component.arrangement)
         for number, variables in members.nests.items():
             nests[number] = tuple(axes[classes.of(number, v)] for v in variables)
     plan = replace(plan, layouts=layouts, axes=tuple({a.name: a for f in layouts.values() for a in f.axes}.values()))
@@ -90,23 +94,19 @@ def _threads(kernel: ir.Kernel, target: Target) -> KernelPlan:
     constant = Constant("THREADS", value, "threads of a block", expr=total if named else None, knob=not named,
                         legal=f"up to {target.max_threads}")
     warp = Constant("WARP", target.warp_size, "threads of a warp")
-    before = kernel.plan.constants if kernel.plan else ()
-    return KernelPlan(constants=(*before, constant, warp))
+    before = kernel.plan or KernelPlan()
+    return replace(before, constants=(*before.constants, constant, warp))
 
 
 def _component(kernel, plan, classes: Classes, members, threads: int, position: int, env):
     """Thread numbers, vectors and names for one component; the constants and checks they need."""
     choice = choose_threads(kernel, classes, members, threads, env)
     suffix = "" if position == 0 else "_" + members.label.upper()
-    component = Component(suffix, choice.threads_m, choice.threads_n, choice.warped and not suffix)
+    component = Component(suffix, choice.threads_m, choice.threads_n, choice.arrangement)
     constants, checks = list(plan.constants), list(plan.checks)
     if choice.split:
         constants += _thread_constants(component, members)
-        checks.append(Check(arith.binary("==", arith.modulo(ir.Var("THREADS", kind="knob"), component.n), ir.Const(0)),
-                            "rows of threads are whole"))
-        if component.warped:
-            checks += [Check(arith.binary("==", arith.modulo(n, size), ir.Const(0)), "warps are whole blocks of 4 x 8 threads")
-                       for n, size in ((component.m, 4), (component.n, 8))]
+        checks += _thread_checks(component)
     axes: dict = {}
     for root in members.roots:
         digit, vector = choice.digits.get(root, ""), choice.vectors.get(root, 1)
@@ -116,7 +116,7 @@ def _component(kernel, plan, classes: Classes, members, threads: int, position: 
         vector_name = f"{slots_name.rpartition('_')[0]}_VEC" if vector > 1 else ""
         counter = {"m": component.m.name, "n": component.n.name, "all": "THREADS", "": ""}[digit]
         axis = Axis(name, slots_name, arith.evaluate(extent, env), digit, count, vector, vector_name, counter,
-                    component.n.name, component.warped)
+                    component.n.name, component.arrangement, component.warps.name)
         axes[root] = axis
         if not _unit(extent):
             across = {"m": component.m, "n": component.n, "all": ir.Var("THREADS", kind="knob"), "": ir.Const(1)}[digit]
@@ -127,8 +127,33 @@ def _component(kernel, plan, classes: Classes, members, threads: int, position: 
     return component, axes, replace(plan, constants=unique, checks=tuple(dict.fromkeys(checks)), notes=notes)
 
 
+def _thread_checks(component: Component) -> list[Check]:
+    threads = ir.Var("THREADS", kind="knob")
+    if component.arrangement == "mma":
+        whole = arith.multiply(component.warps, ir.Var("WARP", kind="knob"))
+        return [Check(_divides(threads, whole), "rows of warps are whole")]
+    checks = [Check(_divides(threads, component.n), "rows of threads are whole")]
+    if component.arrangement == "fma":
+        checks += [Check(_divides(n, ir.Const(size)), "warps are whole blocks of 4 x 8 threads")
+                   for n, size in ((component.m, 4), (component.n, 8))]
+    return checks
+
+
+def _divides(whole: ir.Expr, part: ir.Expr) -> ir.Expr:
+    return arith.binary("==", arith.modulo(whole, part), ir.Const(0))
+
+
 def _thread_constants(component: Component, members) -> list[Constant]:
     subject = members.label
+    threads = ir.Var("THREADS", kind="knob")
+    if component.arrangement == "mma":
+        warp = ir.Var("WARP", kind="knob")
+        rows = Constant(component.warps.name.replace("_N", "_M", 1), component.threads_m // 8,
+                        f"warps along the rows of {subject}", expr=arith.divide(arith.divide(threads, warp), component.warps))
+        return [Constant(component.warps.name, component.threads_n // 4, f"warps along the columns of {subject}",
+                         legal="a power of two", knob=True), rows,
+                Constant(component.m.name, component.threads_m, expr=arith.multiply(rows.var, ir.Const(8))),
+                Constant(component.n.name, component.threads_n, expr=arith.multiply(component.warps, ir.Const(4)))]
     return [Constant(component.n.name, component.threads_n, f"threads across a row of {subject}",
                      legal="a power of two that divides THREADS", knob=True),
             Constant(component.m.name, component.threads_m,

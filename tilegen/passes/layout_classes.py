@@ -110,9 +110,18 @@ class Classes:
             members.roots = list(dict.fromkeys(self.of(*key) for key in keys))
         return sorted(found.values(), key=lambda m: not m.gemms)
 
+    def speaker(self, root: Key) -> Key:
+        """The dimension that a class is named after: of an accumulator, else of the fragment with the
+        most dimensions, the first of equals."""
+        accumulators = {gemm.c.buffer.name for gemm in self.gemms}
+        order = {name: position for position, name in enumerate(self.buffers)}
+        found = [key for key in self.parent if isinstance(key[0], str) and self.of(*key) == root]
+        return min(found, key=lambda k: (k[0] not in accumulators, -len(self.buffers[k[0]].shape), order[k[0]]),
+                   default=root)
+
     def names(self, root: Key) -> tuple[str, str]:
         """(layout function, slot count) of a class: ('C_row', 'C_ROWS')."""
-        owner, dimension = root
+        owner, dimension = self.speaker(root)
         if isinstance(owner, int):
             return f"{dimension}_at", f"{str(dimension).upper()}_COUNT"
         rank, base = len(self.buffers[owner].shape), short(owner)
@@ -122,7 +131,7 @@ class Classes:
 
     def describe(self, root: Key) -> str:
         """'rows of C_local'"""
-        owner, dimension = root
+        owner, dimension = self.speaker(root)
         if isinstance(owner, int):
             return f"values of {dimension}"
         rank = len(self.buffers[owner].shape)
@@ -162,6 +171,8 @@ def collect_classes(kernel: ir.Kernel) -> Classes:
             case ir.Gemm():
                 classes.gemms.append(node)
                 _pin(classes, node.c, node.loc)
+                if node.a.buffer.scope == "fragment":              # its rows are those of the product
+                    classes.unite((node.a.buffer.name, 0), (node.c.buffer.name, 0), node.loc)
             case ir.Copy():
                 _relate_copy(classes, node)
             case ir.Reduce():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tilegen import arith, ir
 from tilegen.errors import Note, TilegenError
 from tilegen.passes.layout_classes import Classes, Key, Members
+from tilegen.plan import MmaChoice
 
 WARP = 32
 
@@ -21,7 +22,7 @@ class Choice:
     digits: dict[Key, str] = field(default_factory=dict)
     vectors: dict[Key, int] = field(default_factory=dict)
     reason: str = ""
-    warped: bool = False         # warps as blocks of 4 x 8 threads
+    arrangement: str = ""        # of a warp's threads, see layout.FragmentLayout
 
 
 def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, threads: int, env) -> Choice:
@@ -33,6 +34,8 @@ def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, thread
         _vectors(choice, classes, members, env)
         choice.reason = "one dimension: the whole block in a row"
         return choice
+    if members.gemms and isinstance(members.gemms[0].plan, MmaChoice):
+        return for_mma(kernel, classes, members, digits, threads, env)
     if members.gemms:
         return _for_gemm(kernel, classes, members, digits, threads, env)
     return _for_rows(classes, members, digits, threads, env)
@@ -73,27 +76,52 @@ def _refuse_double(classes: Classes, members: Members, first: Key | None, second
 
 def _for_gemm(kernel, classes, members, digits, threads, env) -> Choice:
     gemm = members.gemms[0]
-    rows_key, cols_key = (classes.of(gemm.c.buffer.name, d) for d in _matrix_dimensions(gemm.c))
-    rows, cols = (arith.evaluate(classes.extents[k], env) for k in (rows_key, cols_key))
-    if digits.get(rows_key) != "m" or digits.get(cols_key) != "n":
-        raise TilegenError("TG0203", "this accumulator would need its rows along the fast threads", gemm.loc,
-                           hint="swap the operands of one of the gemms, or copy between fragments through shared memory")
+    _refuse_turned(classes, members, digits)
+    rows, cols = (arith.evaluate(classes.extents[k], env) for k in _matrix_keys(classes, gemm))
     by_rows = not gemm.transpose_a and not gemm.transpose_b
     best = min(((m, threads // m) for m in _divisors(threads)), key=lambda mn: _gemm_cost(rows, cols, *mn, by_rows))
     choice = Choice(*best, True, digits)
     for other in members.gemms:
-        r, c = (classes.of(other.c.buffer.name, d) for d in _matrix_dimensions(other.c))
+        r, c = _matrix_keys(classes, other)
         size = 16 // max(other.a.buffer.dtype.bytes, 4)
         for key, wide, count in ((r, other.transpose_a, best[0]), (c, not other.transpose_b, best[1])):
             width = _widest(arith.evaluate(classes.extents[key], env), count, size) if wide else 1
             choice.vectors[key] = min(width, choice.vectors.get(key, width))
     reduced = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
-    choice.warped = best[0] % 4 == 0 and best[1] % 8 == 0 and not reduced & {b.name for b in members.buffers}
+    if best[0] % 4 == 0 and best[1] % 8 == 0 and not reduced & {b.name for b in members.buffers}:
+        choice.arrangement = "fma"
     choice.reason = (f"gemm accumulator: {best[0]} x {best[1]} threads, so that each holds the squarest part "
                      f"({-(-rows // best[0])} x {-(-cols // best[1])}) and loads the fewest operands")
-    if choice.warped:
+    if choice.arrangement:
         choice.reason += "; a warp covers 4 x 8 of them, so that its lanes share the rows and columns they load"
     _vectors(choice, classes, members, env)
+    return choice
+
+
+def _matrix_keys(classes: Classes, gemm: ir.Gemm) -> tuple[Key, Key]:
+    """The classes of the accumulator's rows and columns."""
+    rank = len(gemm.c.extents)
+    return classes.of(gemm.c.buffer.name, rank - 2), classes.of(gemm.c.buffer.name, rank - 1)
+
+
+def _refuse_turned(classes: Classes, members: Members, digits) -> None:
+    for gemm in members.gemms:
+        rows, cols = _matrix_keys(classes, gemm)
+        if digits.get(rows, "m") != "m" or digits.get(cols, "n") != "n":
+            raise TilegenError("TG0203", "this accumulator would need its rows along the fast threads", gemm.loc,
+                               hint="swap the operands of one gemm, or copy between fragments through shared memory")
+
+
+def for_mma(kernel: ir.Kernel, classes: Classes, members: Members, digits, threads: int, env) -> Choice:
+    """Warps of 8 x 4 threads, as the mma instructions hold their accumulator: each thread has pairs of
+    neighbouring columns. The warps' grid was chosen with the instruction."""
+    _refuse_turned(classes, members, digits)
+    chosen: MmaChoice = members.gemms[0].plan
+    choice = Choice(chosen.warps_m * 8, chosen.warps_n * 4, True, digits, arrangement="mma")
+    for root in members.roots:
+        if digits.get(root) == "n":
+            choice.vectors[root] = 2
+    choice.reason = chosen.reason
     return choice
 
 
@@ -151,9 +179,3 @@ def _widest(extent: int, threads: int, most: int) -> int:
 
 def _divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
-
-
-def _matrix_dimensions(region: ir.Region) -> tuple[int, int]:
-    """The two dimensions of a gemm operand."""
-    rank = len(region.extents)
-    return rank - 2, rank - 1

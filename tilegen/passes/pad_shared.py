@@ -15,6 +15,7 @@ from tilegen import arith, ir
 from tilegen.layout import bank_conflicts
 from tilegen.passes.plan_gemm import along_width
 from tilegen.passes.planner import Planner, tile_name, unit
+from tilegen.plan import MmaChoice
 from tilegen.targets.base import Target
 
 PADS = (0, 1, 2, 4, 8)
@@ -109,6 +110,9 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
         if region.buffer.name != buffer.name:
             continue
         lead = (0,) * (len(buffer.shape) - 2)
+        if isinstance(gemm.plan, MmaChoice):                     # ldmatrix: eight rows of 16 bytes in one pass
+            yield lambda lane, lead=lead: (*lead, lane % 8, 0), 16 // buffer.dtype.bytes
+            continue
         width = axis.vector if k_first else min(along_width(axis.slots), 16 // buffer.dtype.bytes)
 
         def index(lane: int, axis=axis, k_first=k_first, lead=lead) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ class Operand:
 def plan_gemm(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
     return planner.finish(ir.rewrite(
-        kernel.body, lambda n: replace(n, plan=_gemm(planner, n)) if isinstance(n, ir.Gemm) else None))
+        kernel.body, lambda n: replace(n, plan=_gemm(planner, n)) if isinstance(n, ir.Gemm) and n.plan is None else None))
 
 
 def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:

@@ -37,7 +37,7 @@ def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     if staged:
         body = ir.rewrite(body, lambda n: replace(n, buffer=staged[n.buffer.name])
                           if isinstance(n, ir.Alloc) and n.buffer.name in staged else None)
-    return replace(kernel, body=body, plan=KernelPlan(constants=tuple(constants.values())))
+    return replace(kernel, body=body, plan=replace(kernel.plan or KernelPlan(), constants=tuple(constants.values())))
 
 
 def _stages(stages: ir.Expr, count: int, constants: dict[str, Constant], taken: set[str]) -> ir.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilegen import arith, ir
-from tilegen.layout import Axis, FragmentLayout
+from tilegen.layout import Axis, FragmentLayout, thread_name
 from tilegen.passes.planner import THREAD, Planner
 
 
@@ -19,9 +19,10 @@ def speaker_of(planner: Planner, axes: tuple[Axis | None, ...], threads_m: int, 
         return None
     if not digits & {"m", "n"}:
         return arith.binary("==", THREAD, ir.Const(0))
-    if any(axis.warped for axis in axes if axis is not None and axis.digit):
-        other = "device:thread_m" if "n" in digits else "device:thread_n"
-        return arith.binary("==", ir.Call(other, (), ir.const(0).dtype), ir.Const(0))
+    arranged = next((axis for axis in axes if axis is not None and axis.arrangement and axis.digit), None)
+    if arranged is not None:
+        other = "m" if "n" in digits else "n"
+        return arith.binary("==", ir.Call(f"device:{thread_name(arranged, other)}", (), ir.const(0).dtype), ir.Const(0))
     across = ir.Var(next(axis.fast_name for axis in axes if axis is not None and axis.digit), kind="knob")
     if "n" in digits:
         return arith.less(THREAD, across) if threads_m > 1 else None

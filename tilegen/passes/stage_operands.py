@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import ir
+from tilegen.plan import MmaChoice
 from tilegen.targets.base import Target
 
 
@@ -46,6 +47,8 @@ def _stage_gemm(gemm: ir.Gemm, stage):
     before, changes = [], {}
     for name in ("a", "b"):
         region = getattr(gemm, name)
+        if name == "a" and isinstance(gemm.plan, MmaChoice) and gemm.plan.a_in_registers:
+            continue
         if region.buffer.scope == "fragment":
             new, _ = stage(region, "shared")
             before.append(ir.Copy(region, new, loc=gemm.loc))

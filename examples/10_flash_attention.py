@@ -1,0 +1,46 @@
+"""O = softmax(Q K^T * scale) V for every head: scores never leave the chip, the softmax is kept running."""
+
+import tilegen
+import tilegen.language as T
+
+
+@tilegen.jit
+def attention(Q: T.Tensor[("heads", "queries", 64), "float16"], K: T.Tensor[("heads", "keys", 64), "float16"],
+              V: T.Tensor[("heads", "keys", 64), "float16"], O: T.Tensor[("heads", "queries", 64), "float16"],
+              BM=64, BN=64, D=64, stages=2, scale=0.125):
+    with T.Kernel(T.ceildiv(queries, BM), heads, threads=128) as (bx, by):
+        Q_shared = T.alloc_shared((BM, D), "float16")
+        K_shared = T.alloc_shared((BN, D), "float16")
+        V_shared = T.alloc_shared((BN, D), "float16")
+        S_local = T.alloc_fragment((BM, BN), "float32")
+        P_local = T.alloc_fragment((BM, BN), "float16")
+        O_local = T.alloc_fragment((BM, D), "float32")
+        row_max = T.alloc_fragment((BM,), "float32")
+        old_max = T.alloc_fragment((BM,), "float32")
+        row_sum = T.alloc_fragment((BM,), "float32")
+        block_sum = T.alloc_fragment((BM,), "float32")
+        T.copy(Q[by, bx * BM, 0], Q_shared)
+        T.clear(O_local)
+        T.clear(row_sum)
+        T.fill(row_max, -T.infinity("float32"))
+        for kb in T.Pipelined(T.ceildiv(keys, BN), num_stages=stages):
+            T.copy(K[by, kb * BN, 0], K_shared)
+            T.copy(V[by, kb * BN, 0], V_shared)
+            T.gemm(Q_shared, K_shared, S_local, transpose_B=True, clear_accum=True)
+            for i, j in T.Parallel(BM, BN):
+                S_local[i, j] = T.if_then_else(kb * BN + j < keys, S_local[i, j] * scale, -T.infinity("float32"))
+            T.copy(row_max, old_max)
+            T.reduce_max(S_local, row_max, dim=1, clear=False)
+            for i, j in T.Parallel(BM, BN):
+                S_local[i, j] = T.exp(S_local[i, j] - row_max[i])
+            T.reduce_sum(S_local, block_sum, dim=1)
+            for i in T.Parallel(BM):
+                old_max[i] = T.exp(old_max[i] - row_max[i])
+                row_sum[i] = row_sum[i] * old_max[i] + block_sum[i]
+            for i, j in T.Parallel(BM, D):
+                O_local[i, j] = O_local[i, j] * old_max[i]
+            T.copy(S_local, P_local)
+            T.gemm(P_local, V_shared, O_local)
+        for i, j in T.Parallel(BM, D):
+            O_local[i, j] = O_local[i, j] / row_sum[i]
+        T.copy(O_local, O[by, bx * BM, 0])

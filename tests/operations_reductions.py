@@ -1,0 +1,102 @@
+"""Reductions: every operation, along every dimension, with and without clearing."""
+
+from operation_cases import case
+
+import tilegen.language as T
+
+M, N = T.dynamic("M"), T.dynamic("N")
+NAMES = ("sum", "max", "min", "absmax", "abssum")
+
+
+@case({"M": 20, "N": 50}, {"M": 16, "N": 64}, op=NAMES, dim=(0, 1, -1), clear=(True, False))
+def of_a_matrix(op, dim, clear):
+    length = 16 if dim else 64
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((T.ceildiv(M, 16), length), "float32")):
+        with T.Kernel(T.ceildiv(M, 16), threads=64) as by:
+            local = T.alloc_fragment((16, 64), "float32")
+            result = T.alloc_fragment((length,), "float32")
+            T.copy(A[by * 16, 0], local)
+            T.fill(result, 0.25)
+            T.reduce(local, result, op, dim=dim, clear=clear)
+            T.copy(result, B[by, 0])
+    return kernel
+
+
+@case({}, dtype=("float64", "float16", "bfloat16", "int32", "int64"), op=("sum", "max", "min"), dim=(0, 1))
+def of_a_dtype(dtype, op, dim):
+    held = {"float16": "float32", "bfloat16": "float32"}.get(dtype, dtype)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((12, 40), dtype), B: T.Tensor((12 if dim else 40,), held)):
+        with T.Kernel(1, threads=64) as _:
+            local = T.alloc_fragment((12, 40), held)
+            result = T.alloc_fragment((12 if dim else 40,), held)
+            T.copy(A, local)
+            T.reduce(local, result, op, dim=dim)
+            T.copy(result, B)
+    return kernel
+
+
+@case({}, op=("sum", "max", "absmax"), n=(256, 100, 1), threads=(32, 128))
+def of_a_vector(op, n, threads):
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "float32"), B: T.Tensor((1,), "float32")):
+        with T.Kernel(1, threads=threads) as _:
+            local = T.alloc_fragment((n,), "float32")
+            result = T.alloc_fragment((1,), "float32")
+            T.copy(A, local)
+            T.reduce(local, result, op, dim=0)
+            T.copy(result, B)
+    return kernel
+
+
+@case({}, op=("sum", "max"), dim=(0, 1, 2))
+def of_three_dimensions(op, dim):
+    shape = (4, 8, 16)
+    left = tuple(extent for d, extent in enumerate(shape) if d != dim)
+
+    @T.prim_func
+    def kernel(A: T.Tensor(shape, "float32"), B: T.Tensor(left, "float32")):
+        with T.Kernel(1, threads=64) as _:
+            local = T.alloc_fragment(shape, "float32")
+            result = T.alloc_fragment(left, "float32")
+            T.copy(A, local)
+            T.reduce(local, result, op, dim=dim)
+            T.copy(result, B)
+    return kernel
+
+
+@case({}, threads=(32, 64, 128, 256))
+def kept_dimension(threads):
+    @T.prim_func
+    def kernel(A: T.Tensor((8, 512), "float32"), B: T.Tensor((8, 1), "float32"), C: T.Tensor((8, 512), "float32")):
+        with T.Kernel(1, threads=threads) as _:
+            local = T.alloc_fragment((8, 512), "float32")
+            result = T.alloc_fragment((8, 1), "float32")
+            T.copy(A, local)
+            T.reduce_sum(local, result, dim=1)
+            T.copy(result, B)
+            for i, j in T.Parallel(8, 512):
+                C[i, j] = local[i, j] / result[i, 0]
+    return kernel
+
+
+@case({"M": 37, "N": 60}, {"M": 1, "N": 1})
+def softmax(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"], BM=4, BN=64):
+    T.assume(N <= BN)
+    with T.Kernel(T.ceildiv(M, BM), threads=128) as by:
+        tile = T.alloc_fragment((BM, BN), "float32")
+        top = T.alloc_fragment((BM,), "float32")
+        total = T.alloc_fragment((BM,), "float32")
+        T.copy(X[by * BM, 0], tile)
+        for i, j in T.Parallel(BM, BN):
+            tile[i, j] = T.if_then_else(j < N, tile[i, j], -T.infinity("float32"))
+        T.reduce_max(tile, top, dim=1)
+        for i, j in T.Parallel(BM, BN):
+            tile[i, j] = T.exp(tile[i, j] - top[i])
+        T.reduce_sum(tile, total, dim=1)
+        for i, j in T.Parallel(BM, BN):
+            tile[i, j] /= total[i]
+        T.copy(tile, Y[by * BM, 0])

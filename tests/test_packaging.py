@@ -1,0 +1,88 @@
+"""What `import tilegen` costs, how fast it emits, and what the wheel holds."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+import tilegen
+
+ROOT = Path(__file__).resolve().parent.parent
+GEMM = ROOT / "examples" / "06_gemm.py"
+
+
+def python(code, path=ROOT, folder=None):
+    """What a fresh interpreter prints."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder,
+                          env={**os.environ, "PYTHONPATH": str(path)})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("statement, banned", [
+    ("import tilegen", {"numpy", "jinja2", "click", "rich", "cupy", "torch", "ml_dtypes"}),
+    ("import tilegen.language", {"numpy", "jinja2", "click", "rich", "cupy", "torch", "ml_dtypes"}),
+    ("import tilegen; tilegen.jit", {"click", "rich", "cupy", "torch", "pygments", "ziglang"}),
+    ("import tilegen.cli.emit", {"rich", "cupy", "torch", "pygments"}),
+])
+def test_imports_are_light(statement, banned):
+    loaded = set(python(f"{statement}; import sys; print(*sys.modules)").split())
+    assert not banned & loaded
+
+
+def seconds(code):
+    """The least processor time of `code` in three fresh interpreters, which other programs disturb least."""
+    measured = f"import time; t = time.process_time(); {code}; print(time.process_time() - t)"
+    return min(float(python(measured)) for _ in range(3))
+
+
+def test_importing_is_fast():
+    assert seconds("import tilegen") < 0.15
+
+
+def test_emitting_is_fast():
+    ready = f"from tilegen import kernel_files; m = kernel_files.find({str(GEMM)!r}); t = time.process_time()"
+    assert seconds(f"{ready}; m.emit('cuda')") < 0.1
+
+
+def test_names_are_what_they_are_called():
+    """Whichever was imported first, tilegen.jit and tilegen.interpret are functions, and all names exist."""
+    code = "import tilegen.jit, tilegen.interpret, tilegen.kernel, tilegen; print(tilegen.jit, tilegen.interpret)"
+    assert python(code).count("<function") == 2
+    for name in tilegen.__all__:
+        assert getattr(tilegen, name) is not None
+    assert set(tilegen.__all__) <= set(dir(tilegen))
+    with pytest.raises(AttributeError):
+        tilegen.nosuch
+
+
+def test_the_version_stands_in_the_first_line():
+    first = (ROOT / "tilegen" / "__init__.py").read_text().splitlines()[0]
+    assert first == f'__version__ = "{tilegen.__version__}"'
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built from this tree without a network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    return Path(next(WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])))
+
+
+def test_the_wheel_holds_what_runs(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for folder, place in ((ROOT / "templates", "tilegen/_templates"), (ROOT / "tilegen", "tilegen")):
+        for path in folder.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                assert f"{place}/{path.relative_to(folder).as_posix()}" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests/", "examples/", "generated/")) for name in names)
+
+
+def test_the_wheel_emits_the_same_text(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    code = f"from tilegen import kernel_files; print(kernel_files.find({str(GEMM)!r}).emit('hip'))"
+    assert python(code, path=tmp_path, folder=tmp_path) == python(code)

@@ -1,0 +1,122 @@
+"""choose_instructions: which gemms use a matrix instruction, and how the warps divide its tile.
+
+Precondition: a checked kernel. Effect: a Gemm whose dtypes, arch and sizes fit an mma instruction of the
+table gets an MmaChoice as plan; the others keep None and become scalar multiply-adds. Accumulators
+that are related (one layout serves them) decide together.
+Before: T.gemm(A_shared f16, B_shared f16, C_local f32), 256 threads, sm_80
+After:  the same with plan MmaChoice(mma_m16n8k16_f16, 2 x 4 warps)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import arith, ir
+from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
+from tilegen.passes.layout_classes import Members, collect_classes, number_nests
+from tilegen.passes.ranges import knob_values
+from tilegen.plan import KernelPlan, MmaChoice
+from tilegen.targets.base import Target
+
+WARP = 32
+
+
+def choose_instructions(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    gemms = [n for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm)]
+    notes: list[tuple[str, str]] = []
+    chosen: dict[int, MmaChoice] = {}
+    if gemms:
+        for members in collect_classes(number_nests(kernel)).components():
+            _component(kernel, target, members, chosen, notes)
+
+    def rule(node):
+        choice = chosen.get(_key(node)) if isinstance(node, ir.Gemm) else None
+        return replace(node, plan=choice) if choice else None
+    body = ir.rewrite(kernel.body, rule) if chosen else kernel.body
+    return replace(kernel, body=body, plan=KernelPlan(notes=tuple(notes)))
+
+
+def _key(gemm: ir.Gemm) -> int:
+    return hash((gemm, gemm.loc.line if gemm.loc else 0))
+
+
+def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, notes) -> None:
+    """One choice for all accumulators of a component, or the reason why there is none."""
+    if not members.gemms:
+        return
+    env = knob_values(kernel)
+    threads = arith.evaluate(arith.product(kernel.threads), env)
+    found = [_instruction(g, target, env, threads) for g in members.gemms]
+    reason = next((x for x in found if isinstance(x, str)), "")
+    grid = None if reason else _warps(kernel, members, env, threads)
+    if not reason and isinstance(grid, str):
+        reason = grid
+    for gemm, instruction in zip(members.gemms, found):
+        subject = f"gemm into {gemm.c.buffer.name}"
+        if reason:
+            notes.append((subject, f"scalar multiply-add: {reason}"))
+            continue
+        registers = gemm.a.buffer.scope == "fragment" and grid[1] == 1 and _packs(gemm)
+        text = (f"{instruction.spelling.removeprefix('mma.sync.aligned.')} on {grid[0]} x {grid[1]} warps, each "
+                f"{_extent(gemm.c, -2, env) // grid[0]} x {_extent(gemm.c, -1, env) // grid[1]}")
+        notes.append((subject, text))
+        chosen[_key(gemm)] = MmaChoice(instruction.helper, instruction.k, *grid, registers, text)
+
+
+def _packs(gemm: ir.Gemm) -> bool:
+    """Whether the registers of an accumulator are those of the next product's left operand."""
+    return gemm.a.buffer.dtype.bits == 16 and not gemm.transpose_a
+
+
+def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None) -> MatrixInstruction | str:
+    """The deepest instruction that fits, or why there is none."""
+    if target.name != "cuda":
+        return f"no matrix instruction of {target.name} {target.arch} is used yet"
+    if not threads or threads % WARP:
+        return "the block is not made of whole warps"
+    a, b, c = (r.buffer.dtype for r in (gemm.a, gemm.b, gemm.c))
+    if a != b:
+        return f"the operands differ: {a} and {b}"
+    fitting = [i for i in MATRIX_INSTRUCTIONS if i.target == "cuda" and i.runs_on(target.arch) and i.m == 16
+               and i.a.dtype == a and i.c.dtype == c and i.a.registers == 4]
+    if not fitting:
+        return f"{target.arch} has no mma of {a} into {c}"
+    depth = _extent(gemm.a, -2 if gemm.transpose_a else -1, env)
+    fitting = [i for i in fitting if depth and depth % i.k == 0]
+    if not fitting:
+        return f"the depth of the block, {depth}, is no multiple of the instruction's"
+    if a.bits != 16 and (gemm.transpose_a or not gemm.transpose_b):
+        return f"ldmatrix cannot transpose {a}: both operands have to lie along the depth (transpose_B=True)"
+    if any(r.buffer.scope == "shared" and _unaligned(r, env) for r in (gemm.a, gemm.b)):
+        return "rows of a shared operand do not start at multiples of 16 bytes"
+    return max(fitting, key=lambda i: i.k)
+
+
+def _unaligned(region: ir.Region, env) -> bool:
+    pitch = arith.evaluate(region.buffer.shape[-1], env)
+    return pitch is None or pitch * region.buffer.dtype.bytes % 16 != 0
+
+
+def _extent(region: ir.Region, dimension: int, env) -> int:
+    return arith.evaluate(region.extents[dimension], env) or 0
+
+
+def _warps(kernel: ir.Kernel, members: Members, env, threads: int) -> tuple[int, int] | str:
+    """The grid of warps: each part of every accumulator is made of 16 x 16 pieces, as square as can be."""
+    count = threads // WARP
+    policy = members.gemms[0].policy.lower()
+    reduced = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
+    one_column = bool(reduced & {b.name for b in members.buffers}) or \
+        any(g.a.buffer.scope == "fragment" for g in members.gemms)
+    grids = [(m, count // m) for m in range(1, count + 1) if count % m == 0]
+    if one_column or policy == "fullrow":
+        grids = [(count, 1)]
+    elif policy == "fullcol":
+        grids = [(1, count)]
+    sizes = [(_extent(g.c, -2, env), _extent(g.c, -1, env)) for g in members.gemms]
+    legal = [(m, n) for m, n in grids if all(r and c and r % (16 * m) == 0 and c % (16 * n) == 0 for r, c in sizes)]
+    if not legal:
+        rows, cols = sizes[0]
+        return f"{count} warps cannot divide {rows} x {cols} into pieces of 16 x 16"
+    rows, cols = sizes[0]
+    return min(legal, key=lambda g: (rows // g[0] + cols // g[1], -g[1]))

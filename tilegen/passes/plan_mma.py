@@ -1,0 +1,125 @@
+"""plan_mma: how a gemm with a matrix instruction loads its operands and multiplies.
+
+Precondition: layouts inferred, Gemm.plan an MmaChoice. Effect: an OpPlan for template gemm_mma. Operands
+come from shared memory by ldmatrix (transposed where they lie along their rows) or, for A, straight
+from the registers of an accumulator.
+Before: T.gemm(A_shared, B_shared, C_local) with MmaChoice(mma_m16n8k16_f16, ...)
+After:  for k: ldmatrix a[i], b[j]; mma(&C_local[2 * i][2 * j], &C_local[2 * i + 1][2 * j], a[i], b[j])
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilegen import arith, ir
+from tilegen.dtypes import int32
+from tilegen.layout import Axis
+from tilegen.passes.planner import Planner
+from tilegen.plan import Check, Constant, MmaChoice, OpPlan
+from tilegen.targets.base import Target
+
+
+# Names in the emitted text, and what they become where the user has taken them.
+_NAMES = {"k": "depth", "i": "tile_m", "j": "tile_n", "q": "quarter", "a": "a_regs", "b": "b_regs", "lane": "lane_id",
+          "row": "tile_row", "col": "tile_col"}
+
+
+def plan_mma(kernel: ir.Kernel, target: Target) -> ir.Kernel:
+    planner = Planner(kernel, target)
+    return planner.finish(ir.rewrite(
+        kernel.body, lambda n: replace(n, plan=_gemm(planner, n))
+        if isinstance(n, ir.Gemm) and isinstance(n.plan, MmaChoice) else None))
+
+
+def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
+    choice: MmaChoice = gemm.plan
+    rows, cols = planner.layout(gemm.c.buffer).axes[-2:]
+    depth = gemm.a.extents[-2 if gemm.transpose_a else -1]
+    step = planner.constant("MMA_K", choice.k, "depth of one mma instruction", knob=False)
+    planner.check_multiple(depth, step, "the depth of a block is made of whole mma steps")
+    for axis, extent, size in ((rows, gemm.c.extents[-2], 2), (cols, gemm.c.extents[-1], 4)):
+        planner.checks.setdefault(Check(arith.binary("==", arith.modulo(ir.Var(axis.slots_name, kind="knob"), size),
+                                                     ir.Const(0)), "a warp's part is made of 16 x 16 pieces"))
+    name = {n: planner.fresh(n, other) for n, other in _NAMES.items()}
+    tiles_m = _tiles(planner, rows, "M")
+    tiles_n = _tiles(planner, cols, "N")
+    values = {**name, "depth": depth, "step": step, "tiles_m": tiles_m, "tiles_n": tiles_n, "helper": choice.helper,
+              "clear": gemm.clear, "c": gemm.c.buffer.name,
+              "c_lead": "[0]" * (len(gemm.c.extents) - 2)}
+    values["load_a"] = _load_a(planner, gemm, choice, rows, name)
+    values["load_b"] = _load_b(gemm, cols, name)
+    return OpPlan("gemm_mma", values, choice.reason + "; " + values["load_a"].pop("why") + "; " + values["load_b"].pop("why"))
+
+
+def _tiles(planner: Planner, axis: Axis, letter: str) -> ir.Var:
+    """MMA_M: how many instruction tiles a warp has along an axis."""
+    stem = axis.slots_name.rpartition("_")[0]
+    name = f"{stem}_TILES_{letter}"
+    what = {"M": "of 16 rows", "N": "of 8 columns"}[letter]
+    planner.constant(name, axis.slots // 2, f"mma tiles {what} in a warp's part", knob=False,
+                     expr=arith.divide(ir.Var(axis.slots_name, kind="knob"), ir.Const(2)))
+    return ir.Var(name, kind="knob")
+
+
+def _element(region: ir.Region, row: ir.Expr, col: ir.Expr) -> ir.Load:
+    index = tuple(region.offsets[:-2]) + (arith.add(region.offsets[-2], row), arith.add(region.offsets[-1], col))
+    return ir.Load(region.buffer, index)
+
+
+def _var(name: str) -> ir.Var:
+    return ir.Var(name, int32, "loop")
+
+
+def _lane_part(lane: str, divisor: int, modulus: int = 0) -> ir.Expr:
+    of_lane = ir.Var(lane, int32, "thread")
+    value = arith.divide(of_lane, divisor) if divisor > 1 else of_lane
+    return arith.modulo(value, modulus) if modulus else value
+
+
+def _place(axis: Axis, slot: ir.Expr, lane: str, of_row: bool) -> ir.Expr:
+    """The first of 8 elements that a warp holds in a pair of slots, plus lane % 8: where one row of an
+    8 x 8 matrix lies."""
+    if of_row:                                   # row = slot * THREADS_M + warp row * 8 + lane % 8
+        base = arith.multiply(slot, ir.Var(axis.count_name, kind="knob"))
+        warp = ir.Call(f"device:warp_row<{axis.warps_name}>", (), int32)
+    else:                                        # col = (slot / 2 * THREADS_N * 2) + warp col * 8
+        base = arith.multiply(slot, arith.multiply(ir.Var(axis.count_name, kind="knob"), ir.Const(2)))
+        warp = ir.Call(f"device:warp_col<{axis.warps_name}>", (), int32)
+    return arith.add(base, arith.multiply(warp, ir.Const(8)))
+
+
+def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, name) -> dict:
+    i, k, lane = _var(name["i"]), _var(name["k"]), name["lane"]
+    if choice.a_in_registers:
+        axes = planner.layout(gemm.a.buffer).axes
+        return {"form": "registers", "buffer": gemm.a.buffer.name, "lead": "[0]" * (len(axes) - 2),
+                "why": f"A is already in the registers of {gemm.a.buffer.name}"}
+    size = gemm.a.buffer.dtype.bytes
+    half = 16 // size                                                    # elements of one 16-byte row
+    slot = arith.add(arith.multiply(ir.Const(2), i), _lane_part(lane, 8, 2))
+    if not gemm.transpose_a:
+        row = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 1, 8))
+        col = arith.add(k, arith.multiply(_lane_part(lane, 16), half))
+        return _matrix("ldmatrix_x4", gemm.a, row, col, name, "A by ldmatrix")
+    row = arith.add(arith.add(k, arith.multiply(_lane_part(lane, 16), 8)), _lane_part(lane, 1, 8))
+    col = _place(rows, slot, lane, True)
+    return _matrix("ldmatrix_x4_transposed", gemm.a, row, col, name, "A by ldmatrix, transposed on the way")
+
+
+def _load_b(gemm: ir.Gemm, cols: Axis, name) -> dict:
+    j, k, lane = _var(name["j"]), _var(name["k"]), name["lane"]
+    size = gemm.b.buffer.dtype.bytes
+    half = 16 // size
+    if gemm.transpose_b:
+        tile = arith.add(j, _lane_part(lane, 16))
+        row = arith.add(_place(cols, tile, lane, False), _lane_part(lane, 1, 8))
+        col = arith.add(k, arith.multiply(_lane_part(lane, 8, 2), half))
+        return _matrix("ldmatrix_x4", gemm.b, row, col, name, "B by ldmatrix")
+    row = arith.add(k, _lane_part(lane, 1, 16))
+    col = _place(cols, arith.add(j, _lane_part(lane, 16)), lane, False)
+    return _matrix("ldmatrix_x4_transposed", gemm.b, row, col, name, "B by ldmatrix, transposed on the way")
+
+
+def _matrix(helper: str, region: ir.Region, row: ir.Expr, col: ir.Expr, name, why: str) -> dict:
+    named = _element(region, _var(name["row"]), _var(name["col"]))
+    return {"form": "matrix", "helper": helper, "row": row, "col": col, "element": named, "why": why}
