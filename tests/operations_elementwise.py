@@ -83,7 +83,7 @@ def two_arguments(dtype):
                 Z[4, b * 128 + i] = T.copysign(x, y)
                 Z[5, b * 128 + i] = T.max(x, y) + 2.0 * T.min(x, y)
                 Z[6, b * 128 + i] = T.clamp(x, -0.5, 0.25)
-                Z[7, b * 128 + i] = x // (T.abs(y) + 0.3)
+                Z[7, b * 128 + i] = T.floor(x / (T.abs(y) + 0.3))
                 Z[8, b * 128 + i] = x ** 2 + T.if_then_else(x > y, x, 1.0)
     return kernel
 
@@ -116,7 +116,7 @@ def tests_of_floats(X: T.Tensor[("N",), "float32"], Y: T.Tensor[(3, "N"), "bool"
     with T.Kernel(T.ceildiv(N, 64), threads=64) as b:
         for i in T.Parallel(64):
             x = T.log(X[b * 64 + i])
-            inverse = 1.0 / T.max(x, 0.0)
+            inverse = 1.0 / T.floor(T.abs(X[b * 64 + i]) + 0.5)
             Y[0, b * 64 + i] = T.isnan(x)
             Y[1, b * 64 + i] = T.isinf(inverse)
             Y[2, b * 64 + i] = T.isfinite(inverse)

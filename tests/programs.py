@@ -265,4 +265,5 @@ def programs(draw: Any, tiles: tuple[int, ...] = (16, 32, 64)) -> Program:
 
 def draw_program(seed: int) -> Program:
     """The program of a seed: (source, function name, arguments)."""
-    return write_program(random.Random(seed).choice)
+    generator = random.Random(seed)
+    return write_program(lambda options: options[generator.randrange(len(options))])

@@ -1,20 +1,19 @@
 """Runs many random programs on a target: python tests/random_programs.py TARGET FIRST LAST [--shrink]
 
-Prints the kinds of faults with the seeds that show them; with --shrink also the smallest program that
-hypothesis finds for each kind.
+Prints the kinds of faults with the seeds that show them; with --shrink also a small program of each kind,
+found by taking choices away from the program of its first seed.
 """
 
 from __future__ import annotations
 
+import random
 import re
 import sys
 import time
 
 from comparison import check, on_target
-from hypothesis import HealthCheck, find, settings
-from hypothesis.errors import HypothesisException
 from program_draft import Program
-from programs import draw_program, programs
+from programs import draw_program, write_program
 
 SECONDS = 30.0           # to shrink one kind of fault
 
@@ -29,23 +28,41 @@ def fault(program: Program, target: str) -> tuple[str, str]:
     return "", ""
 
 
-def smallest(kind: str, target: str, start: Program) -> str:
-    """The message of the smallest program with this kind of fault that is found in `SECONDS`."""
-    end = time.monotonic() + SECONDS
-    seen = [start]
+def choices_of(seed: int) -> list[int]:
+    """The choices that make up the program of a seed, as positions in what there was to choose from."""
+    taken: list[int] = []
+    generator = random.Random(seed)
 
-    def shows_it(program: Program) -> bool:
-        found = time.monotonic() < end and fault(program, target)[0] == kind
-        if found:
-            seen.append(program)
-        return found
+    def choose(options):
+        taken.append(generator.randrange(len(options)))
+        return options[taken[-1]]
+    write_program(choose)
+    return taken
 
-    try:
-        find(programs(), shows_it, settings=settings(max_examples=1000, deadline=None, database=None,
-                                                     suppress_health_check=list(HealthCheck)))
-    except HypothesisException:                  # the time ran out, before or after a first one was found
-        pass
-    program = min(seen, key=lambda p: len(p.source))
+
+def program_of(choices: list[int]) -> Program:
+    """The program of a list of choices; after its end, and where it is too large, the first one is taken."""
+    rest = iter(choices)
+
+    def choose(options):
+        position = next(rest, 0)
+        return options[position if position < len(options) else 0]
+    return write_program(choose)
+
+
+def smallest(kind: str, target: str, seed: int) -> str:
+    """The message of a program with this kind of fault from which no choice can be taken away."""
+    choices, end, shrinks = choices_of(seed), time.monotonic() + SECONDS, True
+    while shrinks and time.monotonic() < end:
+        shrinks = False
+        for size in (16, 8, 4, 2, 1):
+            for start in range(len(choices) - 1, -1, -size):
+                before, cut, after = choices[:start], choices[start:start + size], choices[start + size:]
+                for tried in (before + after, before + [0] * len(cut) + after):
+                    if tried != choices and fault(program_of(tried), target)[0] == kind:
+                        choices, shrinks = tried, True
+                        break
+    program = program_of(choices)
     message = fault(program, target)[1]
     return message if program.source in message else f"{message}\n\n{program.source}"
 
@@ -60,7 +77,7 @@ def main(target: str, first: int, last: int, shrink: bool) -> int:
     for kind, seeds in sorted(kinds.items(), key=lambda item: -len(item[1])):
         print(f"{len(seeds)} programs, seeds {seeds[:8]}: {kind}", flush=True)
         if shrink:
-            print(smallest(kind, target, draw_program(seeds[0])), flush=True)
+            print(smallest(kind, target, seeds[0]), flush=True)
     print(f"{last - first - sum(map(len, kinds.values()))} of {last - first} programs are right on {target}")
     return sum(map(len, kinds.values()))
 

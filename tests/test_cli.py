@@ -101,6 +101,17 @@ def test_a_failing_emit_leaves_the_file_alone(tilegen, tmp_path):
     assert file.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
+def test_an_interrupt_leaves_no_half_written_file(tilegen, tmp_path, monkeypatch):
+    def interrupted(source, target):
+        raise KeyboardInterrupt
+    file = tmp_path / "gemm.cu"
+    file.write_text("old")
+    monkeypatch.setattr("tilegen.files.os.replace", interrupted)
+    status, out, err = tilegen("emit", GEMM, "-o", file)
+    assert status == 130 and out == "" and err.strip() == "interrupted"
+    assert file.read_text() == "old" and [f.name for f in tmp_path.iterdir()] == ["gemm.cu"]
+
+
 def test_emit_levels_and_passes(tilegen):
     status, out, _ = tilegen("emit", GEMM, "--level", "tile")
     assert status == 0 and "T.gemm(A_shared, B_shared, C_local)" in out and "__global__" not in out

@@ -7,8 +7,10 @@ from tilegen import language as T
 from tilegen.frontend import instantiate
 
 TYPES = [("float32", "float32", "float32", 1e-5), ("float16", "float32", "float16", 2e-3),
-         ("bfloat16", "float32", "float32", 1e-5), ("float64", "float64", "float64", 1e-12), ("int8", "int32", "int32", 0)]
-SIZES = [dict(M=24, N=40, K=16), dict(M=53, N=45, K=39), dict(M=1, N=1, K=1), dict(M=5, N=7, K=0), dict(M=0, N=3, K=4)]
+         ("bfloat16", "float32", "float32", 1e-5), ("float64", "float64", "float64", 1e-12),
+         ("int8", "int32", "int32", 0)]
+SIZES = [dict(M=24, N=40, K=16), dict(M=53, N=45, K=39), dict(M=1, N=1, K=1), dict(M=5, N=7, K=0),
+         dict(M=0, N=3, K=4)]
 
 
 def gemm(**options):

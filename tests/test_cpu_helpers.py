@@ -11,7 +11,8 @@ from cpu_support import library, pointer, with_helpers
 # Function, range, and the units in the last place that its comment promises.
 MATH = [("exp", -103, 88.7, 1.1), ("exp2", -149, 127.9, 1.0), ("log", 1e-44, 100, 0.9), ("log2", 1e-44, 100, 2.0),
         ("tanh", -10, 10, 1.4), ("erf", -4, 4, 1.4), ("sqrt", 0, 1e9, 0.5), ("rsqrt", 1e-9, 1e9, 1.5),
-        ("floor", -1e3, 1e3, 0), ("ceil", -1e3, 1e3, 0), ("trunc", -1e3, 1e3, 0), ("nearbyint", -1e3, 1e3, 0), ("abs", -9, 9, 0)]
+        ("floor", -1e3, 1e3, 0), ("ceil", -1e3, 1e3, 0), ("trunc", -1e3, 1e3, 0),
+        ("nearbyint", -1e3, 1e3, 0), ("abs", -9, 9, 0)]
 SMALL = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float8_e4m3": ml_dtypes.float8_e4m3fn,
          "float8_e5m2": ml_dtypes.float8_e5m2}
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-40]
@@ -86,7 +87,8 @@ def test_vector_math_of_special_numbers(compiled, name):
 def test_small_floats(compiled, name):
     generator = np.random.default_rng(2)
     x = (generator.standard_normal(50000) * np.exp(generator.uniform(-30, 12, 50000))).astype("f4")
-    edges = [448, 464, 465, 480, 57344, 61440, 61441, 65504, 65519, 65520, 1e9, 2.0**-9, 2.0**-10, 2.0**-17, 3 * 2.0**-18]
+    edges = [448, 464, 465, 480, 57344, 61440, 61441, 65504, 65519, 65520, 1e9, 2.0**-9, 2.0**-10, 2.0**-17,
+             3 * 2.0**-18]
     x = np.concatenate([x, SPECIAL, edges, -np.array(edges)]).astype("f4")
     with np.errstate(all="ignore"):
         want = x.astype(SMALL[name])
@@ -98,7 +100,8 @@ def test_small_floats(compiled, name):
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_vectors_of_small_floats(compiled, name):
     x = np.concatenate([np.linspace(-9, 9, 997), SPECIAL[:7]]).astype(SMALL[name])
-    assert np.array_equal(call(compiled[f"vectors_{name}"], x, SMALL[name]).astype("f4"), x.astype("f4"), equal_nan=True)
+    found = call(compiled[f"vectors_{name}"], x, SMALL[name])
+    assert np.array_equal(found.astype("f4"), x.astype("f4"), equal_nan=True)
     wide = np.random.default_rng(3).standard_normal(4096).astype("f4")
     rounded = call(compiled[f"round_{name}"], wide, SMALL[name])
     assert np.array_equal(rounded.astype("f4"), wide.astype(SMALL[name]).astype("f4"))

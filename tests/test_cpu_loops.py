@@ -55,7 +55,7 @@ def mixed(A: T.Tensor((N,), "float16"), B: T.Tensor((N,), "bfloat16"), C: T.Tens
         for i in T.Parallel(32):
             Y[bx * 32 + i] = T.max(a[i], 0.25) - T.abs(B[bx * 32 + i])
         for i in T.Parallel(32):
-            Z[bx * 32 + i] = T.if_then_else(i % 2 == 0, T.cast(a[i], "float16"), a[i] + T.cast(C[bx * 32 + i], "float32"))
+            Z[bx * 32 + i] = T.if_then_else(i > 2, T.cast(a[i], "float16"), a[i] + T.cast(C[bx * 32 + i], "float32"))
         for i in T.Parallel(32):
             W[bx * 32 + i] = T.if_then_else(C[bx * 32 + i] > 3, C[bx * 32 + i] * 7, -i)
 

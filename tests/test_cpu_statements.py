@@ -71,7 +71,8 @@ def test_print_and_assert(tmp_path):
     library(emitted(talks), tmp_path)
     program = (f"import ctypes, numpy\nlib = ctypes.CDLL({str(next(tmp_path.glob('*.so')))!r})\n"
                "A, B = numpy.arange(6, dtype='f4') - 3, numpy.arange(4, dtype='i4')\n"
-               "for step in range(2):\n    A += step * -9\n    lib.talks(ctypes.c_void_p(A.ctypes.data), ctypes.c_void_p(B.ctypes.data))")
+               "for step in range(2):\n    A += step * -9\n"
+               "    lib.talks(ctypes.c_void_p(A.ctypes.data), ctypes.c_void_p(B.ctypes.data))")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode != 0 and "it is positive" in done.stderr
     assert done.stdout.startswith("the tile: \n -3 -2 -1\n 0 1 2\nfirst 100% = -3 of 3\n")

@@ -4,6 +4,7 @@ import ast
 
 import numpy as np
 import pytest
+import random_programs
 from comparison import arrays, check, first_difference, on_interpreter, parsed
 from hypothesis import HealthCheck, given, settings
 from program_draft import Argument
@@ -66,6 +67,24 @@ def test_programs_are_the_same_for_the_same_seed():
     for seed in SEEDS:
         assert draw_program(seed) == draw_program(seed)
     assert len({draw_program(seed).source for seed in SEEDS}) == len(SEEDS)
+
+
+def test_programs_can_be_made_again_from_their_choices():
+    for seed in SEEDS:
+        assert random_programs.program_of(random_programs.choices_of(seed)) == draw_program(seed)
+
+
+def test_what_fails_is_made_small(monkeypatch):
+    def no_products(kernel, contents, target):
+        on_interpreter(kernel, contents, target)
+        assert not any(isinstance(node, ir.Gemm) for node in ir.walk(kernel)), "a product"
+
+    monkeypatch.setattr(random_programs, "on_target", no_products)
+    seed = next(s for s in SEEDS if all(t in draw_program(s).source for t in ("T.gemm", "T.reduce")))
+    kind = random_programs.fault(draw_program(seed), "cuda")[0]
+    text = random_programs.smallest(kind, "cuda", seed)
+    assert kind == "AssertionError: a product" and "T.gemm" in text
+    assert "T.reduce" not in text and len(text) < len(draw_program(seed).source)
 
 
 def test_programs_cover_the_language():

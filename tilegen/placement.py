@@ -62,7 +62,7 @@ def can_launch(target: str) -> bool:
     """Whether files for `target` run on a device of this machine."""
     if target == "cpu":
         return True
-    package = {"cuda": "cupy", "hip": "hip"}.get(target)
+    package = {"cuda": "cupy", "hip": "pyhip"}.get(target)
     if package is None or importlib.util.find_spec(package) is None:
         return False
     try:

@@ -146,7 +146,7 @@ class Printer:
         return name + "".join(f"[{self(i)}]" for i in indices)
 
 
-HELPER_FUNCTIONS = {"infinity", "sigmoid", "isnan", "isinf", "isfinite", "popcount", "clz", "exp10", "rsqrt"}
+HELPER_FUNCTIONS = {"infinity", "sigmoid"}
 
 
 def flat_index(buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> ir.Expr:

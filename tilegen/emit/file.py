@@ -138,13 +138,21 @@ class Frame:
     def _ledger(self) -> str:
         threads = {c.name: c.value for c in self.plan.constants}.get("THREADS")
         if self.target.family != "gpu":
-            return ""
+            return self._tiles()
         if not self.plan.shared:
             return f"Shared  none.  {threads} threads."
         total = sum(p.bytes for p in self.plan.shared)
         parts = " + ".join(f"{p.buffer.name} {p.bytes}" for p in self.plan.shared)
         return f"Shared  {total} bytes = {parts}.  {threads} threads." if len(self.plan.shared) > 1 else \
             f"Shared  {parts} bytes.  {threads} threads."
+
+    def _tiles(self) -> str:
+        """What one thread of a CPU keeps in its cache."""
+        if not self.plan.shared:
+            return "Tiles   none."
+        parts = " + ".join(f"{p.buffer.name} {p.exact}" for p in self.plan.shared)
+        total = f"{sum(p.exact for p in self.plan.shared)} bytes = " if len(self.plan.shared) > 1 else ""
+        return f"Tiles   {total}{parts}{'' if total else ' bytes'} for each thread."
 
 
 _PREFIXES = {"gpu": {"shared": "s."}, "cpu": {"shared": "t.", "fragment": "t."}}

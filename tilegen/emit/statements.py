@@ -7,6 +7,7 @@ from tilegen.emit import templates
 from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
 from tilegen.emit.text import block
+from tilegen.passes.cpu_print import checked, printed
 from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, SynchronousPlan
 from tilegen.targets.base import Target
 
@@ -85,6 +86,10 @@ class Emitter:
                 return "continue;"
             case ir.Alloc() if s.buffer.scope == "shared":
                 return ""                                  # a member of the memory map
+            case ir.Print():
+                return self.body(printed(s), comments=False)
+            case ir.Assert():
+                return self.statement(checked(s))
             case ir.Raw():
                 return s.text
             case Move():

@@ -24,10 +24,9 @@ TILEGEN_CP_ASYNC(8)
 TILEGEN_CP_ASYNC(16)
 #undef TILEGEN_CP_ASYNC
 
-// BYTES bytes, of which the first `filled` come from `source`.
-template <int BYTES> inline void cp_async(void* target, const void* source, int filled, TILEGEN_AT)
+template <int BYTES> inline void cp_async(void* target, const void* source, TILEGEN_AT)
 {
-    queue_copy(target, source, BYTES, filled, at);
+    queue_copy(target, source, BYTES, BYTES, at);
 }
 
 inline void cp_async_commit(TILEGEN_AT) { commit_copies(at); }

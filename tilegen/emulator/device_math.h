@@ -39,6 +39,7 @@ inline float rsqrt(float x) { return rsqrtf(x); }
 inline float rcbrtf(float x) { return float(1 / __builtin_cbrt(double(x))); }
 inline float normcdff(float x) { return 0.5f * __builtin_erfcf(x * -0.70710678118654752f); }
 inline float exp10f(float x) { return float(__builtin_pow(10.0, double(x))); }
+inline double exp10(double x) { return __builtin_pow(10.0, x); }
 inline void sincosf(float x, float* s, float* c) { *s = __builtin_sinf(x); *c = __builtin_cosf(x); }
 
 inline bool isnan(double x) { return x != x; }

@@ -12,13 +12,16 @@ int long mutable namespace new noexcept not_eq nullptr operator or_eq private pr
 reinterpret_cast short signed sizeof static static_assert static_cast struct switch template this
 thread_local throw typedef typeid typename union unsigned using virtual void volatile wchar_t xor xor_eq
 restrict main std NULL EOF NAN INFINITY assert errno threadIdx blockIdx blockDim gridDim warpSize
-abs min max pow clz popc ceildiv y0 y1 yn j0 j1 jn gamma signbit time clock
+abs min max pow clz popc ceildiv
 """
 RESERVED = frozenset(_WORDS.split()) | frozenset(FLOAT_FUNCTIONS)
+
+# Functions of the C library that no emitted file calls: only a name of file scope clashes with them.
+AT_FILE_SCOPE = frozenset("y0 y1 yn j0 j1 jn gamma signbit time clock".split())
 
 
 def require_free(name: str, what: str, loc: Loc | None) -> None:
     """Raises TG0013 for a name that is visible outside of the kernel and that C++ has already."""
-    if name in RESERVED:
+    if name in RESERVED or (name in AT_FILE_SCOPE and what != "a parameter"):
         raise TilegenError("TG0013", f"{what} cannot be called {name}, which is a name of C++", loc,
                            f"choose another name, such as {name}_")

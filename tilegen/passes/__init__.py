@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilegen import ir
+from tilegen.passes.bind_threads import bind_threads
 from tilegen.passes.check_complete import check_complete
 from tilegen.passes.choose_instructions import choose_instructions
 from tilegen.passes.cpu_layouts import cpu_layouts
 from tilegen.passes.cpu_statements import cpu_statements
+from tilegen.passes.expand_prints import expand_prints
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
 from tilegen.passes.pad_shared import pad_shared
 from tilegen.passes.place_shared import place_shared
+from tilegen.passes.plan_atomics import plan_atomics
 from tilegen.passes.plan_copies import plan_copies
 from tilegen.passes.plan_gemm import plan_gemm
 from tilegen.passes.plan_mma import plan_mma
@@ -28,8 +31,9 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_copies,
-            plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_storage, insert_barriers, place_shared, plan_occupancy, check_complete),
+    "gpu": (simplify, bind_threads, expand_prints, choose_instructions, stage_operands, plan_pipeline, infer_layouts,
+            pad_shared, plan_copies, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_storage,
+            insert_barriers, place_shared, plan_occupancy, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements),
 }
 

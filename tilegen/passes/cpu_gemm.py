@@ -39,9 +39,9 @@ def plan_gemm(planner: CpuPlanner, scope: Scope, gemm: ir.Gemm) -> ir.Stmt:
     if dtype != main:
         scope.forget({gemm.c.buffer.name})
         return replace(gemm, plan=_plain(planner, scope, gemm, main))
-    a = _operand(planner, scope, gemm.a, ("panels", -1 if gemm.transpose_a else -2, "MR"), "A_panels")
-    b = _operand(planner, scope, gemm.b, ("panels", -2 if gemm.transpose_b else -1, "NR"), "B_panels")
-    c = _operand(planner, scope, gemm.c, ("tiles", 0, ""), "C_tiles")
+    a = _operand(planner, scope, gemm.a, ("panels", -1 if gemm.transpose_a else -2, "MR"))
+    b = _operand(planner, scope, gemm.b, ("panels", -2 if gemm.transpose_b else -1, "NR"))
+    c = _operand(planner, scope, gemm.c, ("tiles", 0, ""))
     rows, depth = _extents(scope, gemm.a, gemm.transpose_a)
     depth_b, columns = _extents(scope, gemm.b, gemm.transpose_b)
     depth = depth_b if depth in gemm.a.extents else depth
@@ -50,9 +50,10 @@ def plan_gemm(planner: CpuPlanner, scope: Scope, gemm: ir.Gemm) -> ir.Stmt:
         rows, columns = (_least(x, n, e) for x, n, e in zip((rows, columns), needed, gemm.c.extents))
     scope.forget({gemm.c.buffer.name})
     row, col = (ir.Var(planner.fresh(w, f"tile_{w}"), kind="loop") for w in ("row", "col"))
+    before = a.before + b.before + (_clear(planner, scope, gemm, c) or c.before)
     values = {"kernel": KERNELS[dtype], "row": row, "col": col, "rows": rows, "columns": columns, "depth": depth,
               "a": _panel(planner, a, row), "a_start": _start(a), "b": _panel(planner, b, col), "b_start": _start(b),
-              "c": _tile(c, row, col), "before": a.before + b.before + _clear(planner, scope, gemm, c), "after": c.after}
+              "c": _tile(c, row, col), "before": before, "after": c.after}
     packed = [name for name, o in (("A", a), ("B", b), ("C", c)) if o.before]
     reason = f"register tiles of {planner.env['MR']} x {planner.env['NR']} {dtype}" + (
         f"; {' and '.join(packed)} packed for this gemm" if packed else "")
@@ -93,40 +94,44 @@ def _clear(planner: CpuPlanner, scope: Scope, gemm: ir.Gemm, c: Operand) -> tupl
 
 
 # ---- Operands ------------------------------------------------------------------------------------
-def _operand(planner: CpuPlanner, scope: Scope, region: ir.Region, wish: Wish, name: str) -> Operand:
+def _operand(planner: CpuPlanner, scope: Scope, region: ir.Region, wish: Wish) -> Operand:
     """`region` where it is, if its layout is the one wished for, else a packed copy."""
     layout = planner.layouts.get(region.buffer.name)
     if layout and (layout.kind, layout.split if layout.kind == "panels" else 0) == wish[:2] and (
             layout.kind == "tiles" or layout.width.name == wish[2]) and whole_along(region, wish, planner.env):
         return Operand(region, layout)
-    return _packed(planner, scope, region, wish, name)
+    return _packed(planner, scope, region, wish)
 
 
-def _packed(planner: CpuPlanner, scope: Scope, region: ir.Region, wish: Wish, name: str) -> Operand:
+def _packed(planner: CpuPlanner, scope: Scope, region: ir.Region, wish: Wish) -> Operand:
     main = _register_type(planner)
     extents = region.extents[-2:]
     if any(planner.value(e) is None for e in extents) or any(e != ir.Const(1) for e in region.extents[:-2]):
         raise TilegenError("TG0109", f"T.gemm: the size of {region.buffer.name} has to be known at compile time",
                            region.loc)
-    layout = _scratch(planner, name, extents, wish, main)
+    layout = _scratch(planner, region.buffer, extents, wish, main)
     copy = ir.Region(layout.buffer, (ir.Const(0),) * 2, extents)
     before = Nest(plan=copy_nest(planner, scope, region, copy, region.loc))
     after = (Nest(plan=copy_nest(planner, scope, copy, region, region.loc)),) if wish[0] == "tiles" else ()
     return Operand(copy, layout, (before,), after)
 
 
-def _scratch(planner: CpuPlanner, name: str, extents, wish: Wish, main) -> TileLayout:
-    """Panels of the gemm's own: one buffer for all gemms that need one of this name and shape."""
+def _scratch(planner: CpuPlanner, source: ir.Buffer, extents, wish: Wish, main) -> TileLayout:
+    """Panels of the gemm's own, for `source` or a part of it: one buffer for all gemms that want the same."""
+    kind, split, width = wish
+    word = "tiles" if kind == "tiles" else "panels"
+    wanted = [f"{source.name}_{word}", f"{source.name}_{'row' if split == -2 else 'column'}_{word}",
+              f"{source.name}_part_{word}"]
     for layout in planner.scratch:
-        if layout.buffer.shape == extents and layout.buffer.name.startswith(name) and layout.kind == wish[0] \
-                and (layout.kind == "tiles" or layout.split == wish[1]):
+        if layout.buffer.shape == extents and layout.buffer.name in wanted and layout.kind == kind \
+                and (kind == "tiles" or (layout.split, layout.width.name) == (split, width)):
             return layout
-    buffer = ir.Buffer(planner.fresh(name, f"packed_{name}", f"gemm{len(planner.scratch)}_{name}"), extents, main, "shared")
+    buffer = ir.Buffer(planner.fresh(*wanted), extents, main, "shared")
     planner.taken.add(buffer.name)
-    if wish[0] == "tiles":
+    if kind == "tiles":
         layout = cpu_tiles.tiles(buffer, main, planner.env, "scratch of gemms")
     else:
-        layout = cpu_tiles.panels(buffer, main, wish[1], MR if wish[2] == "MR" else NR, planner.env, "scratch of gemms")
+        layout = cpu_tiles.panels(buffer, main, split, MR if width == "MR" else NR, planner.env, "scratch of gemms")
     planner.scratch.append(layout)
     planner.layouts[buffer.name] = layout
     return layout

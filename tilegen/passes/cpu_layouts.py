@@ -106,7 +106,8 @@ def _layout(buffer: ir.Buffer, wishes: set[Wish], dtype: DType | None, env: dict
     (_, split, width), = wishes
     what = "a gemm reads it column by column" if width == "MR" else "a gemm reads it row by row"
     stored = "" if buffer.dtype == dtype else f", stored as {dtype}: converted once, when it is written"
-    return cpu_tiles.panels(buffer, dtype, split, MR if width == "MR" else NR, env, f"in panels of {width}: {what}{stored}")
+    reason = f"in panels of {width}: {what}{stored}"
+    return cpu_tiles.panels(buffer, dtype, split, MR if width == "MR" else NR, env, reason)
 
 
 def _checks(layouts: dict[str, TileLayout], env: dict) -> tuple[Check, ...]:
@@ -115,7 +116,8 @@ def _checks(layouts: dict[str, TileLayout], env: dict) -> tuple[Check, ...]:
     if any(layout.kind != "rows" for layout in layouts.values()):
         nv = ir.Var("NV", kind="knob")
         registers = arith.add(arith.add(arith.multiply(MR, nv), nv), 1)
-        checks[Check(arith.binary("<=", registers, ir.Const(16)), "the register tile fits in 16 vector registers")] = None
+        fits = Check(arith.binary("<=", registers, ir.Const(16)), "the register tile fits in 16 vector registers")
+        checks[fits] = None
     for layout in layouts.values():
         row, col = layout.buffer.shape[-2:] if layout.kind != "rows" else (None, None)
         pairs = {"rows": (), "tiles": ((row, MR), (col, NR)),

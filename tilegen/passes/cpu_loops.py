@@ -76,7 +76,8 @@ def _vector_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents
     loops = [_loop(v, stop) for v, stop in zip(vars, stops)]
     loops[-1] = replace(loops[-1], step=lanes)
     ends = "" if whole else "; the last vector of a row may be partial"
-    return NestPlan(tuple(loops), body, reason=f"vectors of {planner.env[lanes.name]} x {element} along {var.name}{ends}")
+    reason = f"vectors of {planner.env[lanes.name]} x {element} along {var.name}{ends}"
+    return NestPlan(tuple(loops), body, reason=reason)
 
 
 def _scalar_nest(planner: CpuPlanner, vars: Vars, stops: list[ir.Expr], bounds: Bounds, reason: str) -> NestPlan:

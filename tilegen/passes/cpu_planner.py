@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType, float32, int32
+from tilegen.dtypes import DType, float32, int32, int64
 from tilegen.passes.accesses import guard_loads, guard_statements
 from tilegen.passes.cpu_layouts import LANES, lanes_constant
 from tilegen.passes.cpu_needed import Needs, find_needs
@@ -75,7 +75,10 @@ class CpuPlanner:
 
     def fresh(self, *wanted: str) -> str:
         """The first of the wanted names that the kernel does not use; it stays free for other nests."""
-        return next((name for name in wanted if name not in self.taken), wanted[-1] + "_")
+        name = next((name for name in wanted if name not in self.taken), wanted[-1])
+        while name in self.taken:
+            name += "_"
+        return name
 
     def lanes(self, element: DType) -> ir.Var:
         """The constant that says how many elements a vector has."""
@@ -183,7 +186,7 @@ class CpuPlanner:
                 return checked(n)
             case ir.Print():
                 return tuple(self._printed(p) for p in printed(n))
-            case ir.Const(value=value) if n.dtype.kind == "int" and value == -2**(n.dtype.bits - 1) and n.dtype.bits > 16:
+            case ir.Const() if n.dtype in (int32, int64) and n.value == -2**(n.dtype.bits - 1):
                 return ir.Call(f"lowest_{n.dtype}", (), n.dtype)       # C++ has no literal for it
         return None
 

@@ -31,7 +31,8 @@ def c_string(text: str) -> str:
 def checked(s: ir.Assert) -> ir.Assert:
     """An assertion with its message, which says where it stands."""
     place = f"{s.loc.short}: " if s.loc else ""
-    return replace(s, plan=OpPlan("assert", {"message": c_string(place + (s.message or "the assertion does not hold"))}))
+    message = c_string(place + (s.message or "the assertion does not hold"))
+    return replace(s, plan=OpPlan("assert", {"message": message}))
 
 
 def printed(s: ir.Print) -> tuple[ir.Stmt, ...]:

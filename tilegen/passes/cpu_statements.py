@@ -32,6 +32,8 @@ def cpu_statements(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planned = _Body(planner, kernel)
     body = planned.statements(kernel.body, Scope())
     lets = tuple(ir.Let(var, value) for value, var in planner.top.items())
+    planner.layouts = {name: layout for name, layout in planner.layouts.items()
+                       if name in planned.touched or layout in planner.scratch}
     plan = replace(kernel.plan, constants=tuple(planner.constants.values()), checks=tuple(planner.checks),
                    layouts=planner.layouts, shared=_storage(planner), notes=tuple(planner.notes))
     return replace(kernel, body=lets + body, plan=plan)

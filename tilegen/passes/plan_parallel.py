@@ -15,7 +15,9 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.passes.accesses import common_guard, conjunction, guard_statements
+from tilegen.passes.divergence import depends_on_thread, differing, heads
 from tilegen.passes.plan_copies import strided
+from tilegen.passes.plan_storage import declared
 from tilegen.passes.planner import THREAD, Planner, coordinate, unit
 from tilegen.passes.replicas import speaker_of
 from tilegen.plan import Loop, NestPlan
@@ -26,32 +28,35 @@ _MEMORY = ("shared", "global")
 
 def plan_parallel(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
-    return planner.finish(_block_level(planner, kernel.body))
+    return planner.finish(_block_level(planner, kernel.body, differing(kernel), False))
 
 
-def _block_level(planner: Planner, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
-    """Statements that the whole block runs together."""
+def _block_level(planner: Planner, statements: tuple[ir.Stmt, ...], own: set[str], divergent: bool) -> tuple[ir.Stmt, ...]:
+    """Statements that the whole block runs together; some of the threads only, where `divergent`. `own` are
+    the names whose values differ between threads."""
     result: list[ir.Stmt] = []
     for s in statements:
         if isinstance(s, ir.Parallel):
             result.append(replace(s, plan=_nest(planner, s)))
         elif isinstance(s, (ir.For, ir.While)):
-            body = _block_level(planner, s.body)
+            body = _block_level(planner, s.body, own, divergent or depends_on_thread(heads(s), own))
             result.append(replace(guard_statements((replace(s, body=()),), planner.ranges)[0], body=body))
         elif isinstance(s, ir.If):
             head = guard_statements((replace(s, then=(), otherwise=()),), planner.ranges)[0]
-            result.append(replace(head, then=_block_level(planner, s.then), otherwise=_block_level(planner, s.otherwise)))
+            inside = divergent or depends_on_thread(heads(s), own)
+            result.append(replace(head, then=_block_level(planner, s.then, own, inside),
+                                  otherwise=_block_level(planner, s.otherwise, own, inside)))
         else:
-            result.append(_one_thread(planner, guard_statements((s,), planner.ranges)[0]))
+            guarded = guard_statements((s,), planner.ranges)[0]
+            result.append(guarded if divergent or depends_on_thread(s, own) else _one_thread(guarded))
     return tuple(result)
 
 
-def _one_thread(planner: Planner, s: ir.Stmt) -> ir.Stmt:
-    """A write to memory that all threads share is done by one of them, unless it depends on the thread."""
+def _one_thread(s: ir.Stmt) -> ir.Stmt:
+    """What the block does once, a write to memory that its threads share or a print, is done by one of them."""
     inner = s.then[0] if isinstance(s, ir.If) else s
-    if not isinstance(inner, (ir.Store, ir.Atomic)) or inner.buffer.scope not in _MEMORY:
-        return s
-    if any(isinstance(n, ir.Var) and n.kind == "thread" for n in ir.walk(s)):
+    shared_write = isinstance(inner, (ir.Store, ir.Atomic)) and inner.buffer.scope in _MEMORY
+    if not shared_write and not isinstance(inner, ir.Print):
         return s
     condition = arith.binary("==", THREAD, ir.Const(0))
     if isinstance(s, ir.If):
@@ -84,7 +89,7 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
             guards.append(arith.less(let.var, extent))
     body = nest.body if not units else arith.fold(ir.substitute(nest.body, units))
     guard, body = common_guard(guard_statements(body, planner.ranges))
-    body = _to_slots(body, slots)
+    body = _with_declarations(planner, _to_slots(body, slots))
     if guard is not None:
         guards.append(_to_slots((ir.Assert(guard),), slots)[0].condition)
     whole = conjunction(guards)
@@ -101,7 +106,12 @@ def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     body = guard_statements(nest.body, planner.ranges)
     guard, body = common_guard(body)
     loops = tuple(_drop_unused(list(loops), body, guard))
-    return NestPlan(loops, body, guard=guard, reason="no fragment: the block walks the box, neighbours in one warp")
+    return NestPlan(loops, _with_declarations(planner, body), guard=guard, reason="no fragment: the block walks the box, neighbours in one warp")
+
+
+def _with_declarations(planner: Planner, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """With plans for the scalars and arrays that an iteration has for itself."""
+    return ir.rewrite(body, lambda n: declared(planner.kernel, n) if isinstance(n, ir.Alloc) else None)
 
 
 def _refuse_scalars(nest: ir.Parallel) -> None:
@@ -118,9 +128,10 @@ def _declared_inside(nest: ir.Parallel, buffer: ir.Buffer) -> bool:
 
 
 def _touches_memory(nest: ir.Parallel) -> str:
-    """'write', 'read' or '': what the nest does to shared and global memory."""
+    """'write', 'read' or '': what the nest does to shared and global memory. A print counts as a write:
+    it has to happen once."""
     nodes = [n for s in nest.body for n in ir.walk(s)]
-    if any(isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY for n in nodes):
+    if any(isinstance(n, ir.Print) or isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY for n in nodes):
         return "write"
     return "read" if any(isinstance(n, ir.Load) and n.buffer.scope in _MEMORY for n in nodes) else ""
 

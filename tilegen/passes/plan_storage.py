@@ -17,9 +17,14 @@ from tilegen.targets.base import Target
 def plan_storage(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     def attach(node):
         if isinstance(node, ir.Alloc) and node.buffer.scope != "shared" and node.plan is None:
-            return replace(node, plan=_declaration(kernel, node, zeroed=False))
+            return declared(kernel, node)
         return None
     return replace(kernel, body=ir.rewrite(_merge_clears(kernel, kernel.body), attach))
+
+
+def declared(kernel: ir.Kernel, alloc: ir.Alloc) -> ir.Alloc:
+    """An Alloc of registers with its plan."""
+    return replace(alloc, plan=_declaration(kernel, alloc, zeroed=False))
 
 
 def _merge_clears(kernel: ir.Kernel, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:

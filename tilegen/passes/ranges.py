@@ -36,6 +36,7 @@ def collect(kernel: ir.Kernel) -> Ranges:
     known = Ranges()
     for knob in kernel.knobs:
         known.ranges[knob.name] = (knob.value, knob.value)
+    known.ranges["threadIdx.x"] = (0, math.inf)
     for size in kernel.sizes:
         known.ranges[size.name] = (0, math.inf)
     for var, extent in zip(kernel.block_vars, kernel.grid):

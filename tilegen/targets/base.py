@@ -48,3 +48,16 @@ C_FUNCTIONS = {
     "int32": {"abs": "abs", "min": "min", "max": "max"},
     "int64": {"abs": "llabs", "min": "min", "max": "max"},
 }
+
+
+def gpu_functions() -> dict[str, dict[str, str]]:
+    """The functions of device code: C's, and instructions that CUDA, HIP and MACA give the same names."""
+    result = {dtype: dict(names) for dtype, names in C_FUNCTIONS.items()}
+    tests = {"isnan": "is_nan", "isinf": "is_infinite", "isfinite": "is_finite"}
+    result["float32"] |= {"rsqrt": "rsqrtf", "atan2": "atan2f", "copysign": "copysignf", "atomic_add": "atomicAdd", **tests}
+    result["float64"] |= {"rsqrt": "rsqrt", "atan2": "atan2", "copysign": "copysign", "atomic_add": "atomicAdd", **tests}
+    for dtype in ("int32", "int64", "uint32", "uint64"):
+        long = "ll" if dtype.endswith("64") else ""
+        result[dtype] = {"abs": "abs", "min": "min", "max": "max", "popcount": f"__popc{long}", "clz": f"__clz{long}",
+                         "atomic_add": "atomicAdd", "atomic_max": "atomicMax", "atomic_min": "atomicMin"}
+    return result

@@ -52,8 +52,8 @@ def _functions() -> dict[str, dict[str, str]]:
             "broadcast": "broadcast" if dtype == "float32" else "broadcast<double>", "infinity": "infinity"}
     for dtype in ("int32", "int64", "uint32", "uint64"):
         kind = "" if dtype == "int32" else f"<{C_TYPES[dtype]}>"
-        result[dtype] = {"min": f"std::min{kind}", "max": f"std::max{kind}", "abs": "std::abs", "broadcast": "broadcast",
-                         "popcount": "count_ones", "clz": "leading_zeros"}
+        result[dtype] = {"min": f"std::min{kind}", "max": f"std::max{kind}", "abs": "std::abs",
+                         "broadcast": "broadcast", "popcount": "count_ones", "clz": "leading_zeros"}
     for dtype in ("int32", "int64"):
         result[dtype][f"lowest_{dtype}"] = f"lowest_{dtype}"
     for vector, names in VECTOR_FUNCTIONS.items():

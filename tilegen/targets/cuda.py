@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilegen.targets.base import C_FUNCTIONS, C_TYPES, Target
+from tilegen.targets.base import C_TYPES, Target, gpu_functions
 
 DEFAULT_ARCH = "sm_80"
 
@@ -20,10 +20,7 @@ def capability(arch: str) -> int:
 
 def make(arch: str) -> Target:
     """The facts of one arch of ARCHS."""
-    functions = {dtype: dict(names) for dtype, names in C_FUNCTIONS.items()}
-    functions["float32"] |= {"rsqrt": "rsqrtf"}
-    functions["float64"] |= {"rsqrt": "rsqrt"}
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
-                  max_shared=SHARED[capability(arch)], types=C_TYPES, functions=functions,
+                  max_shared=SHARED[capability(arch)], types=C_TYPES, functions=gpu_functions(),
                   register_file=65536, async_copies=capability(arch) >= 80,
                   compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")

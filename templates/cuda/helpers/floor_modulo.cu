@@ -1,6 +1,6 @@
 // a - b * floor(a / b), as Python's % does.
-template <class T> __device__ T floor_modulo(T a, T b)
+template <class A, class B> __device__ auto floor_modulo(A a, B b)
 {
-    const T rest = a % b;
+    const auto rest = a % b;
     return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }

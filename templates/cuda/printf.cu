@@ -1,0 +1,1 @@
+printf(${ op.format }<% for value in op.values %>, ${ e(value) }<% endfor %>);
