@@ -1,12 +1,15 @@
-"""Y = (X - mean) / sqrt(variance + eps) * gamma + beta: one block per row, which it reads once."""
+"""Y = (X - mean) / sqrt(variance + eps) * weight + bias: one block per row, which it reads once."""
+
+import numpy
 
 import tilegen
 import tilegen.language as T
 
 
 @tilegen.jit
-def layernorm(X: T.Tensor[("M", "N"), "float32"], gamma: T.Tensor[("N",), "float32"], beta: T.Tensor[("N",), "float32"],
-              Y: T.Tensor[("M", "N"), "float32"], BN=8192, threads=512, eps=1e-5):
+def layernorm(X: T.Tensor[("M", "N"), "float32"], weight: T.Tensor[("N",), "float32"],
+              bias: T.Tensor[("N",), "float32"], Y: T.Tensor[("M", "N"), "float32"],
+              BN=8192, threads=512, eps=1e-5):
     T.assume(N <= BN)
     with T.Kernel(M, threads=threads) as row:
         scale = T.alloc_fragment((BN,), "float32")
@@ -23,8 +26,16 @@ def layernorm(X: T.Tensor[("M", "N"), "float32"], gamma: T.Tensor[("N",), "float
         T.reduce_sum(square, variance, dim=1)
         for i in T.Parallel(1):
             variance[i] = T.rsqrt(variance[i] / N + eps)
-        T.copy(gamma[0], scale)
-        T.copy(beta[0], shift)
+        T.copy(weight[0], scale)
+        T.copy(bias[0], shift)
         for i, j in T.Parallel(1, BN):
             X_local[i, j] = X_local[i, j] * variance[i] * scale[j] + shift[j]
         T.copy(X_local, Y[row, 0])
+
+
+if __name__ == "__main__":
+    generator = numpy.random.default_rng(0)
+    X, weight, bias = (generator.random(shape, "float32") for shape in ((100, 3000), 3000, 3000))
+    expected = (X - X.mean(1, keepdims=True)) / numpy.sqrt(X.var(1, keepdims=True) + 1e-5) * weight + bias
+    assert numpy.allclose(layernorm(X, weight, bias), expected, atol=1e-5)
+    print("layernorm: 100 rows of 3000 as NumPy computes them")

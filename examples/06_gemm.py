@@ -1,5 +1,7 @@
 """C = A @ B: tiles in shared memory, an accumulator in registers."""
 
+import numpy
+
 import tilegen
 import tilegen.language as T
 
@@ -18,3 +20,10 @@ def matmul(A: T.Tensor[("M", "K"), "float32"], B: T.Tensor[("K", "N"), "float32"
             T.copy(B[ko * BK, bx * BN], B_shared)
             T.gemm(A_shared, B_shared, C_local)
         T.copy(C_local, C[by * BM, bx * BN])
+
+
+if __name__ == "__main__":
+    generator = numpy.random.default_rng(0)
+    A, B = generator.random((500, 300), "float32"), generator.random((300, 400), "float32")
+    assert numpy.allclose(matmul(A, B), A @ B, rtol=1e-4)
+    print("matmul: 500 x 300 times 300 x 400 as NumPy multiplies them")

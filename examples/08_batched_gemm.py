@@ -1,5 +1,7 @@
 """C[b] = A[b] @ B[b]^T for every b: a third grid dimension, and a transposed operand."""
 
+import numpy
+
 import tilegen
 import tilegen.language as T
 
@@ -18,3 +20,10 @@ def batched_matmul(A: T.Tensor[("batch", "M", "K"), "float32"], B: T.Tensor[("ba
             T.copy(B[bz, bx * BN, ko * BK], B_shared)
             T.gemm(A_shared, B_shared, C_local, transpose_B=True)
         T.copy(C_local, C[bz, by * BM, bx * BN])
+
+
+if __name__ == "__main__":
+    generator = numpy.random.default_rng(0)
+    A, B = generator.random((3, 200, 100), "float32"), generator.random((3, 150, 100), "float32")
+    assert numpy.allclose(batched_matmul(A, B), A @ B.transpose(0, 2, 1), rtol=1e-4)
+    print("batched_matmul: 3 x 200 x 100 times 3 x 150 x 100 transposed as NumPy multiplies them")

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 from tilegen import arith, ir
 from tilegen.build import cxx
-from tilegen.emit import helpers
+from tilegen.emit import device_functions
 from tilegen.emit.file import emit_file
 from tilegen.frontend import parse
 from tilegen.interpret import run as interpret
@@ -87,7 +87,7 @@ def library(text: str, folder: Path) -> ctypes.CDLL:
 
 def with_helpers(body: str) -> str:
     """`body` below the helpers that it names."""
-    _, plain = helpers.needed(CPU, body)
+    _, plain = device_functions.needed(CPU, body)
     includes = ("immintrin.h", "algorithm", "cmath", "cstring", "limits", "type_traits")
     return "\n".join([*(f"#include <{i}>" for i in includes), *plain, body])
 

@@ -63,32 +63,6 @@ def local_arrays(X: T.Tensor[("N",), "float32"], Y: T.Tensor[("N",), "float32"])
             Y[b * 64 + i] = total
 
 
-@case({"N": 200}, {"N": 64})
-def thread_indices(X: T.Tensor[("N",), "float32"], Y: T.Tensor[("N",), "float32"]):
-    with T.Kernel(T.ceildiv(N, 64), threads=64) as b:
-        tx = T.get_thread_binding(0)
-        line = T.alloc_shared((64,), "float32")
-        if b * 64 + tx < N:
-            line[tx] = X[b * 64 + tx]
-        else:
-            line[tx] = 0.0
-        T.sync_threads()
-        if b * 64 + tx < N:
-            Y[b * 64 + tx] = line[63 - tx]
-
-
-@case({"N": 100}, threads=((16, 4), (8, 4, 2)))
-def thread_coordinates(threads):
-    @T.prim_func
-    def kernel(Y: T.Tensor((3, 64), "int32"), X: T.Tensor((N,), "float32")):
-        with T.Kernel(1, threads=threads) as _:
-            tx, ty, tz = T.get_thread_binding(0), T.get_thread_binding(1), T.get_thread_binding(2)
-            Y[0, tx + 16 * ty + 0 * tz] = tx
-            Y[1, tx + 16 * ty + 0 * tz] = ty
-            Y[2, tx + 16 * ty + 0 * tz] = X[0] > 5.0
-    return kernel
-
-
 @case({"M": 40, "N": 50}, {"M": 3, "N": 2})
 def branches_of_the_block(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("M", "N"), "float32"]):
     with T.Kernel(T.ceildiv(N, 32), T.ceildiv(M, 16), threads=64) as (bx, by):

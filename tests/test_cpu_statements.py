@@ -126,3 +126,15 @@ def test_passes_do_not_change_their_input():
     before = repr(kernel)
     run_passes(kernel, CPU)
     assert repr(kernel) == before
+
+
+def test_a_kernel_may_use_the_name_of_the_tiles():
+    @T.prim_func
+    def steps(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=32) as bx:
+            tile = T.alloc_shared((16,), "float32")
+            for t in T.serial(4):
+                T.copy(A[t * 16], tile)
+                T.copy(tile, B[t * 16])
+    assert "store_float32(&B[t * 16 + col], load_float32(&tiles.tile[col]))" in block_text(emitted(steps))
+    agrees(steps, {}, 0)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from tilegen.emulator.build import Mode, compile_file
 from tilegen.errors import TilegenError
 from tilegen.runtime import emulator
 
@@ -237,3 +241,38 @@ def test_source_that_does_not_compile():
 def test_a_file_without_a_kernel():
     with pytest.raises(TilegenError, match="no __global__ function"):
         emulator.compile_source("// __global__ void k() {}\n__device__ int x;", "cuda", warp_size=32)
+
+
+def test_fibres_by_ucontext():
+    text = ("__global__ void k(int* p) { __shared__ int s[64]; s[threadIdx.x] = threadIdx.x; __syncthreads();\n"
+            "  p[threadIdx.x] = shuffle_xor(s[63 - threadIdx.x], 1); }")
+    path = compile_file(text, "k.cu", Mode(portable=True))
+    out = np.zeros(64, np.int32)
+    emulator.launch(emulator.Library(path, path.parent / "k.cu", 32), "k", [1], [64], 0, [out], order="random")
+    assert np.array_equal(out, 63 - (np.arange(64) ^ 1))
+
+
+def test_reports_speak_of_arguments_and_of_python_lines():
+    text = "__global__ void k(float* C)\n{\n    // add.py:7  T.copy(A, C)\n    C[threadIdx.x] = 1;\n}\n"
+    library = emulator.compile_source(text, "cuda", warp_size=32, check=True)
+    with pytest.raises(TilegenError) as caught:
+        emulator.launch(library, "k", [1], [32], 0, [np.zeros(31, np.float32)], names=["C"])
+    assert "after the end of argument C" in caught.value.message
+    assert "add.py:7" in caught.value.notes[0].message
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="needs gdb")
+def test_a_debugger_stops_in_one_thread(tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import subprocess, numpy\nfrom tilegen.runtime import emulator\n"
+        "text = '__global__ void k(int* p)\\n{\\n  int x = threadIdx.x;\\n  p[x] = x;\\n}\\n'\n"
+        "library = emulator.compile_source(text, 'cuda', warp_size=32, debug=True)\n"
+        "print(emulator.debugger_command(library, 4, thread=5))\n"
+        "emulator.launch(library, 'k', [1], [32], 0, [numpy.zeros(32, numpy.int32)])\n")
+    command = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+    stop = command.split("-ex 'set breakpoint")[1]
+    done = subprocess.run(f"gdb -batch -ex 'handle SIGURG nostop noprint' -ex 'set breakpoint{stop.replace('-ex continue', '')}"
+                          f" -ex run -ex 'print x' --args {sys.executable} {script}".replace("\n", " "), shell=True,
+                          capture_output=True, text=True)
+    assert "$1 = 5" in done.stdout

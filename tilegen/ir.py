@@ -16,20 +16,28 @@ from tilegen.dtypes import DType, bool_, float32, int32
 from tilegen.errors import Loc
 
 
-def _loc() -> Any:
+def _aside() -> Any:
+    """A field that is no part of what a node means: never compared, given by keyword."""
     return field(default=None, compare=False, repr=False, kw_only=True)
 
 
+@dataclass(frozen=True)
 class Node:
     """Base of all IR nodes."""
 
+    loc: Loc | None = _aside()
 
+
+@dataclass(frozen=True)
 class Expr(Node):
     """A scalar value with a `dtype`."""
 
 
+@dataclass(frozen=True)
 class Stmt(Node):
-    """A statement."""
+    """A statement; `plan` says how it runs, once a pass has decided."""
+
+    plan: Any = _aside()
 
 
 # ---- Expressions ---------------------------------------------------------------------------------
@@ -37,17 +45,14 @@ class Stmt(Node):
 class Const(Expr):
     value: int | float | bool
     dtype: DType = int32
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class Var(Expr):
-    """A named scalar. kind: knob (constexpr of the emitted file), size (a dimension known at launch),
-    scalar (a scalar parameter), block, thread, loop, or let."""
+    """A named scalar. kind: knob (constexpr of the file), size (known at launch), scalar, block, thread, loop, let."""
     name: str
     dtype: DType = int32
     kind: str = "let"
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,6 @@ class BinOp(Expr):
     a: Expr
     b: Expr
     dtype: DType = int32
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,6 @@ class UnOp(Expr):
     op: str
     a: Expr
     dtype: DType = int32
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,6 @@ class Call(Expr):
     name: str
     args: tuple[Expr, ...]
     dtype: DType
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,12 @@ class Select(Expr):
     a: Expr
     b: Expr
     dtype: DType
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class Cast(Expr):
     a: Expr
     dtype: DType
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,6 @@ class Load(Expr):
     """One element. Its dtype is the buffer's; arithmetic on it is done in `dtype.compute`."""
     buffer: Buffer
     indices: tuple[Expr, ...]
-    loc: Loc | None = _loc()
 
     @property
     def dtype(self) -> DType:
@@ -115,7 +114,6 @@ class Buffer(Node):
     shape: tuple[Expr, ...]
     dtype: DType
     scope: str
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,6 @@ class Region(Node):
     buffer: Buffer
     offsets: tuple[Expr, ...]
     extents: tuple[Expr, ...]
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,6 @@ class Knob(Node):
     value: int | float | bool
     comment: str = ""
     expr: Expr | None = None
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,6 @@ class Param(Node):
     buffer: Buffer | None = None
     var: Var | None = None
     access: str = "read"
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -160,29 +155,20 @@ class Kernel(Node):
     body: tuple[Stmt, ...]
     requires: tuple[Expr, ...] = ()      # conditions on sizes that the caller must keep (T.assume)
     plan: Any = field(default=None, compare=False)
-    loc: Loc | None = _loc()             # of the def line
-    launch_loc: Loc | None = _loc()      # of the T.Kernel line
+    launch_loc: Loc | None = _aside()    # of the T.Kernel line (loc is the def's)
 
 
 # ---- Tile statements -----------------------------------------------------------------------------
-def _plan() -> Any:
-    return field(default=None, compare=False, kw_only=True)
-
-
 @dataclass(frozen=True)
 class Alloc(Stmt):
     buffer: Buffer
     init: Expr | None = None             # for scope var
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class Fill(Stmt):
     dst: Region
     value: Expr
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -192,8 +178,6 @@ class Copy(Stmt):
     src: Region
     dst: Region
     options: tuple[tuple[str, Any], ...] = ()
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -206,8 +190,6 @@ class Gemm(Stmt):
     transpose_b: bool = False
     clear: bool = False
     policy: str = "square"
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -218,8 +200,6 @@ class Reduce(Stmt):
     dst: Region
     dim: int
     clear: bool = True
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -229,8 +209,6 @@ class Parallel(Stmt):
     extents: tuple[Expr, ...]
     body: tuple[Stmt, ...]
     options: tuple[tuple[str, Any], ...] = ()
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -240,8 +218,6 @@ class Atomic(Stmt):
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 # ---- Plain statements ----------------------------------------------------------------------------
@@ -255,16 +231,12 @@ class For(Stmt):
     step: Expr
     body: tuple[Stmt, ...]
     options: tuple[tuple[str, Any], ...] = ()
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class While(Stmt):
     condition: Expr
     body: tuple[Stmt, ...]
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -272,8 +244,6 @@ class If(Stmt):
     condition: Expr
     then: tuple[Stmt, ...]
     otherwise: tuple[Stmt, ...] = ()
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -281,7 +251,6 @@ class Let(Stmt):
     """A name bound once: visible to the statements after it in the same block."""
     var: Var
     value: Expr
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -290,26 +259,22 @@ class Store(Stmt):
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class Break(Stmt):
-    loc: Loc | None = _loc()
+    """`break` of the innermost serial loop."""
 
 
 @dataclass(frozen=True)
 class Continue(Stmt):
-    loc: Loc | None = _loc()
+    """`continue` of the innermost serial loop."""
 
 
 @dataclass(frozen=True)
 class Sync(Stmt):
     """A barrier of the block, with the reason that is written beside it."""
     reason: str = ""
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
@@ -317,23 +282,18 @@ class Print(Stmt):
     """message with {} for each value; a Region prints the whole tile."""
     message: str
     values: tuple[Expr | Region, ...] = ()
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class Assert(Stmt):
     condition: Expr
     message: str = ""
-    plan: Any = _plan()
-    loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True)
 class Raw(Stmt):
     """A line of the target's own language."""
     text: str
-    loc: Loc | None = _loc()
 
 
 # ---- Generic traversal ---------------------------------------------------------------------------
@@ -387,5 +347,4 @@ def substitute(node: Any, values: dict[str, Expr]) -> Any:
 
 def const(value: int | float | bool, dtype: DType | None = None, loc: Loc | None = None) -> Const:
     """A Const; without `dtype`, int32, float32 or bool by the Python type."""
-    by_type = {bool: bool_, int: int32, float: float32}
-    return Const(value, dtype or by_type[type(value)], loc=loc)
+    return Const(value, dtype or {bool: bool_, int: int32, float: float32}[type(value)], loc=loc)

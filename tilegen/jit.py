@@ -102,7 +102,8 @@ def command(function: Any, kernel: ir.Kernel, how: Specialised) -> str:
     """The command line that emits the same file again: `tilegen emit gemm.py -t cuda -a sm_80 -o matmul.cu`."""
     if kernel.loc is None:
         return ""
-    file, target = os.path.basename(kernel.loc.file), how.target
+    file, target = kernel.loc.file, how.target
+    file = os.path.basename(file) if os.path.isabs(file) else Path(file).as_posix()
     name = "" if _is_alone(function) else f":{function.__name__}"
     values = [f"-D {key}={text}" for key, value in how.values.items() if (text := _spelled(value)) is not None]
     options = [f"-t {target.name}", f"-a {target.arch}", *values, f"-o {kernel.name}{target.suffix}"]

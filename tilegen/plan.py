@@ -63,7 +63,6 @@ class Move(ir.Stmt):
     src: ir.Load
     width: ir.Expr
     inside: ir.Expr | None = None
-    loc: Any = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,6 @@ class Nest(ir.Stmt):
     """A nest of a plan's own, without a statement of the user's."""
 
     plan: NestPlan
-    loc: Any = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)

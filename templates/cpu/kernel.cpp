@@ -24,7 +24,7 @@ extern "C" void ${ kernel.name }(${ frame.cpu.entry_parameters(body) })
 #pragma omp parallel
     {
 //% if plan.shared
-        Tiles& t = thread_tiles();
+        Tiles& ${ frame.memory } = thread_tiles();
 //% endif
 //% if frame.launch_origin()
         // ${ frame.launch_origin() }

@@ -23,7 +23,7 @@ ${ kernel.name }(${ frame.signature() })
 {
 <% if plan.shared %>
     extern __shared__ __align__(16) unsigned char shared[];
-    Smem& s = *reinterpret_cast<Smem*>(shared);
+    Smem& ${ frame.memory } = *reinterpret_cast<Smem*>(shared);
 <% endif %>
 <% if frame.block_variables(body) %>
     // ${ frame.launch_origin() }

@@ -15,6 +15,7 @@ class CpuEntry:
 
     kernel: ir.Kernel
     target: Target
+    memory: str
 
     def _parameters(self) -> list[tuple[str, str]]:
         """(name, declaration) of the entry's parameters."""
@@ -30,7 +31,7 @@ class CpuEntry:
     def _block(self, body: str) -> list[tuple[str, str]]:
         """Of what the block needs: its tiles, the parameters that it names, its place in the grid."""
         words = set(re.findall(r"[A-Za-z_]\w*", re.sub(r"//[^\n]*", "", body)))
-        tiles = [("t", "Tiles& t")] if self.kernel.plan.shared else []
+        tiles = [(self.memory, f"Tiles& {self.memory}")] if self.kernel.plan.shared else []
         place = [(var.name, f"int {var.name}") for var in self.kernel.block_vars]
         return tiles + [(name, text) for name, text in self._parameters() + place if name in words]
 

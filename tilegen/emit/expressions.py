@@ -11,22 +11,42 @@ from tilegen.plan import PlacedBuffer
 from tilegen.targets.base import Target
 
 # Binding strength of C++ operators, weakest first.
-_LEVELS = (("?:",), ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", "<=", ">", ">="), ("<<", ">>"),
-           ("+", "-"), ("*", "/", "%"), ("unary",), ("atom",))
+_LEVELS = (
+    ("?:",),
+    ("||",),
+    ("&&",),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("==", "!="),
+    ("<", "<=", ">", ">="),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "%"),
+    ("unary",),
+    ("atom",),
+)
 PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
 _SPELLING = {"and": "&&", "or": "||", "//": "/", "trunc//": "/", "trunc%": "%"}
 # Pairs that compilers warn about without parentheses.
 _INSIDE_BITS = ("+", "-", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "&", "|", "^")
-_ADVISED = {("||", "&&"), *((shift, sign) for shift in ("<<", ">>") for sign in "+-"),
-            *((bits, inner) for bits in "&|^" for inner in _INSIDE_BITS if inner != bits)}
+_ADVISED = {
+    ("||", "&&"),
+    *((shift, sign) for shift in ("<<", ">>") for sign in "+-"),
+    *((bits, inner) for bits in "&|^" for inner in _INSIDE_BITS if inner != bits),
+}
 
 
 class Printer:
     """Prints expressions for one target. `prefixes` go before the names of buffers, by scope;
     `ranges` are the known ranges of names, which decide whether `//` may be C's `/`."""
 
-    def __init__(self, target: Target, ranges: dict[str, arith.Range] | None = None,
-                 prefixes: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        ranges: dict[str, arith.Range] | None = None,
+        prefixes: dict[str, str] | None = None,
+    ) -> None:
         self.target = target
         self.ranges = ranges or {}
         self.prefixes = prefixes or {}
@@ -89,13 +109,18 @@ class Printer:
         return f"({text})" if weaker or (op, own) in _ADVISED else text
 
     def _plain_division(self, e: ir.BinOp) -> bool:
-        return e.dtype.is_integer and arith.bounds(e.a, self.ranges)[0] >= 0 and arith.bounds(e.b, self.ranges)[0] >= 0
+        return (
+            e.dtype.is_integer
+            and arith.bounds(e.a, self.ranges)[0] >= 0
+            and arith.bounds(e.b, self.ranges)[0] >= 0
+        )
 
     def _floor_division(self, e: ir.BinOp) -> tuple[str, str]:
         if e.dtype.is_integer:
             name = {"//": "floor_divide", "%": "floor_modulo"}[e.op]
             return f"{name}({self(e.a)}, {self(e.b)})", "atom"
-        quotient = f"{self.function('floor', e.dtype)}({self._operand(e.a, '/', False)} / {self._operand(e.b, '/', True)})"
+        fraction = f"{self._operand(e.a, '/', False)} / {self._operand(e.b, '/', True)}"
+        quotient = f"{self.function('floor', e.dtype)}({fraction})"
         if e.op == "//":
             return quotient, "atom"
         return f"{self._operand(e.a, '-', False)} - {quotient} * {self._operand(e.b, '*', True)}", "-"
@@ -106,8 +131,10 @@ class Printer:
             return f"({self(a, '+')} + {self(b, '+')} - 1) / {self(b, 'unary')}", "/"
         if e.name.startswith("device:"):
             return f"{e.name.removeprefix('device:')}({', '.join(self(a) for a in e.args)})", "atom"
-        args = ", ".join(self._as(a, e.dtype if not a.dtype.is_float or e.dtype.is_float else a.dtype.compute, "?:")
-                         for a in e.args)
+        args = ", ".join(
+            self._as(a, e.dtype if not a.dtype.is_float or e.dtype.is_float else a.dtype.compute, "?:")
+            for a in e.args
+        )
         dtype = e.args[0].dtype.compute if e.args else e.dtype
         return f"{self.function(e.name, dtype, e)}({args})", "atom"
 
@@ -117,7 +144,9 @@ class Printer:
         if spelled is None and name in ("min", "max", "abs") and dtype.is_integer:
             spelled = name
         if spelled is None and name not in HELPER_FUNCTIONS:
-            raise TilegenError("TG0204", f"target {self.target.name} has no {name} of {dtype}", e.loc if e else None)
+            raise TilegenError(
+                "TG0204", f"target {self.target.name} has no {name} of {dtype}", e.loc if e else None
+            )
         return spelled or name
 
     def literal(self, value: int | float | bool, dtype: DType) -> str:
@@ -161,6 +190,7 @@ def _float_text(value: float, dtype: DType) -> str:
     """The shortest decimal that gives the same number in `dtype`."""
     if dtype.bits < 64:
         import numpy
+
         text = str(numpy.float32(value))
     else:
         text = repr(value)

@@ -7,13 +7,14 @@ import re
 
 import tilegen
 from tilegen import arith, ir, printer
-from tilegen.emit import constants, contract, helpers, selftest, templates, work
+from tilegen.emit import constants, contract, device_functions, selftest, templates, work
 from tilegen.emit.cpu_entry import CpuEntry
 from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
 from tilegen.emit.statements import Emitter
 from tilegen.emit.text import COLUMNS, wrap
 from tilegen.layout import Axis, thread_name
+from tilegen.passes.planner import memory_name
 from tilegen.passes.ranges import collect
 from tilegen.plan import KernelPlan
 from tilegen.targets.base import Target
@@ -24,18 +25,35 @@ def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: s
     the self-test's plain loops come; `command` is what regenerates the file."""
     frame = Frame(kernel, target)
     body = frame.kernel_text()
-    hardware, plain = helpers.needed(target, body, kernel=kernel)
+    hardware, plain = device_functions.needed(target, body, kernel=kernel)
     everything = "\n".join([body, *hardware, *plain])
     kept, checks = constants.used(constants.all_constants(kernel), kernel.plan.checks, everything)
     knobs = [c for c in kept if c.knob]
     derived = [c for c in kept if not c.knob]
     text = templates.render(
-        target.folders, "file", frame=frame, kernel=kernel, target=target, hardware=hardware, plain=plain, body=body,
-        provenance=frame.provenance(command), knobs=constants.knob_lines(knobs, checks, frame.e),
-        derived=constants.derived_lines(derived, frame.e), checks=constants.check_lines(checks, frame.e))
+        target.folders,
+        "file",
+        frame=frame,
+        kernel=kernel,
+        target=target,
+        hardware=hardware,
+        plain=plain,
+        body=body,
+        provenance=frame.provenance(command),
+        knobs=constants.knob_lines(knobs, checks, frame.e),
+        derived=constants.derived_lines(derived, frame.e),
+        checks=constants.check_lines(checks, frame.e),
+    )
     text = wrap(text)
-    facts = contract.fields(kernel, target, [c.name for c in knobs], {c.name for c in kept}, frame.e.ranges, frame.shared_bytes(),
-                            contract.digest(printer.show(original)))
+    facts = contract.fields(
+        kernel,
+        target,
+        [c.name for c in knobs],
+        {c.name for c in kept},
+        frame.e.ranges,
+        frame.shared_bytes(),
+        contract.digest(printer.show(original)),
+    )
     facts["map"] = contract.line_map(text, os.path.basename(kernel.loc.file) if kernel.loc else "")
     parts = [text.rstrip("\n"), "", contract.render(facts)]
     test = selftest.render(original, target, frame.shared_bytes(), {c.name for c in kept})
@@ -49,19 +67,30 @@ class Frame:
         self.kernel, self.target = kernel, target
         self.plan: KernelPlan = kernel.plan
         ranges = collect(kernel).ranges | {c.name: (c.value, c.value) for c in self.plan.constants}
-        self.e = Printer(target, ranges, _PREFIXES[target.family])
+        self.memory = memory_name(kernel, target.family)
+        scopes = {"gpu": ("shared",), "cpu": ("shared", "fragment")}[target.family]
+        self.e = Printer(target, ranges, dict.fromkeys(scopes, f"{self.memory}."))
 
     @property
     def cpu(self) -> CpuEntry:
-        return CpuEntry(self.kernel, self.target)
+        return CpuEntry(self.kernel, self.target, self.memory)
 
     def kernel_text(self) -> str:
         """Memory map, layout functions and the entry."""
         emitter = Emitter(self.target, self.e)
         statements = emitter.body(self.kernel.body, spaced=True)
-        return templates.render(self.target.folders, "kernel", frame=self, kernel=self.kernel, plan=self.plan, e=self.e,
-                                type=self.target.type, target=self.target, body=statements,
-                                axes=[a for a in self.plan.axes if a.name + "(" in statements])
+        return templates.render(
+            self.target.folders,
+            "kernel",
+            frame=self,
+            kernel=self.kernel,
+            plan=self.plan,
+            e=self.e,
+            type=self.target.type,
+            target=self.target,
+            body=statements,
+            axes=[a for a in self.plan.axes if a.name + "(" in statements],
+        )
 
     def signature(self) -> str:
         """The parameters of the entry, as C++."""
@@ -76,8 +105,12 @@ class Frame:
 
     def layout_function(self, axis: Axis) -> str:
         """`__device__ int C_row(int slot) { return slot * THREADS_M + threadIdx.x / THREADS_N; }`"""
-        thread = {"m": f"threadIdx.x / {axis.fast_name}", "n": f"threadIdx.x % {axis.fast_name}", "all": "threadIdx.x",
-                  "": "0"}[axis.digit]
+        thread = {
+            "m": f"threadIdx.x / {axis.fast_name}",
+            "n": f"threadIdx.x % {axis.fast_name}",
+            "all": "threadIdx.x",
+            "": "0",
+        }[axis.digit]
         if axis.arrangement and axis.digit in ("m", "n"):
             thread = f"{thread_name(axis, axis.digit)}()"
         run = "slot" if axis.vector == 1 else f"slot / {axis.vector_name}"
@@ -85,13 +118,19 @@ class Frame:
         if axis.vector > 1:
             value = f"({value}) * {axis.vector_name} + slot % {axis.vector_name}"
         line = f"__device__ int {axis.name}(int slot) {{ return {value}; }}"
-        return line if len(line) <= COLUMNS else \
-            f"__device__ int {axis.name}(int slot)\n{{\n    return {value};\n}}"
+        return (
+            line
+            if len(line) <= COLUMNS
+            else f"__device__ int {axis.name}(int slot)\n{{\n    return {value};\n}}"
+        )
 
     def block_variables(self, body: str) -> list[str]:
         """`bx = blockIdx.x`, for the block variables that the body reads."""
-        return [f"{var.name} = blockIdx.{axis}" for var, axis in zip(self.kernel.block_vars, "xyz")
-                if re.search(rf"\b{var.name}\b", body)]
+        return [
+            f"{var.name} = blockIdx.{axis}"
+            for var, axis in zip(self.kernel.block_vars, "xyz")
+            if re.search(rf"\b{var.name}\b", body)
+        ]
 
     @property
     def min_blocks(self) -> str:
@@ -123,14 +162,21 @@ class Frame:
         """The lines at the top of the file."""
         k, t = self.kernel, self.target
         inputs = ", ".join(_tensor(p, self.e) for p in k.params if p.access != "write" or p.buffer is None)
-        outputs = ", ".join(_tensor(p, self.e) for p in k.params if p.access == "write" and p.buffer is not None)
+        outputs = ", ".join(
+            _tensor(p, self.e) for p in k.params if p.access == "write" and p.buffer is not None
+        )
         head = f"{k.name}({inputs})" + (f" -> {outputs}" if outputs else "")
         where = k.loc.short if k.loc else "a notebook"
         name = os.path.basename(k.loc.file) if k.loc else "kernel.py"
-        lines = [f"{head}, generated by tilegen {tilegen.__version__}", f"from {where} for {t.name} {t.arch}.", "",
-                 f"  regenerate  {command or f'tilegen emit {name} -t {t.name} -a {t.arch} -o {k.name}{t.suffix}'}",
-                 f"  check       tilegen check {k.name}{t.suffix} --against {name}      (after you edit it)",
-                 f"  alone       {t.compile_line.format(file=k.name)}", ""]
+        lines = [
+            f"{head}, generated by tilegen {tilegen.__version__}",
+            f"from {where} for {t.name} {t.arch}.",
+            "",
+            f"  regenerate  {command or f'tilegen emit {name} -t {t.name} -a {t.arch} -o {k.name}{t.suffix}'}",
+            f"  check       tilegen check {k.name}{t.suffix} --against {name}      (after you edit it)",
+            f"  alone       {t.compile_line.format(file=k.name)}",
+            "",
+        ]
         flops, traffic = work.text(work.flops(k), self.e), work.text(work.traffic(k), self.e)
         lines.append(f"Work    {flops} flop, {traffic} bytes.")
         return lines + [self._ledger()]
@@ -143,8 +189,11 @@ class Frame:
             return f"Shared  none.  {threads} threads."
         total = sum(p.bytes for p in self.plan.shared)
         parts = " + ".join(f"{p.buffer.name} {p.bytes}" for p in self.plan.shared)
-        return f"Shared  {total} bytes = {parts}.  {threads} threads." if len(self.plan.shared) > 1 else \
-            f"Shared  {parts} bytes.  {threads} threads."
+        return (
+            f"Shared  {total} bytes = {parts}.  {threads} threads."
+            if len(self.plan.shared) > 1
+            else f"Shared  {parts} bytes.  {threads} threads."
+        )
 
     def _tiles(self) -> str:
         """What one thread of a CPU keeps in its cache."""
@@ -153,9 +202,6 @@ class Frame:
         parts = " + ".join(f"{p.buffer.name} {p.exact}" for p in self.plan.shared)
         total = f"{sum(p.exact for p in self.plan.shared)} bytes = " if len(self.plan.shared) > 1 else ""
         return f"Tiles   {total}{parts}{'' if total else ' bytes'} for each thread."
-
-
-_PREFIXES = {"gpu": {"shared": "s."}, "cpu": {"shared": "t.", "fragment": "t."}}
 
 
 def _tensor(p: ir.Param, e: Printer) -> str:

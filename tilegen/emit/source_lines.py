@@ -19,7 +19,11 @@ def origin(statement: ir.Stmt) -> str:
     place = f"{os.path.basename(loc.file)}:{loc.line}" + (f"-{last}" if last > loc.line else "")
     text = " ".join(lines)
     if len(place) + len(text) > _WIDTH:
-        text = lines[0] if last > loc.line and len(lines[0]) + len(place) <= _WIDTH else text[:_WIDTH - len(place) - 4] + " ..."
+        text = (
+            lines[0]
+            if last > loc.line and len(lines[0]) + len(place) <= _WIDTH
+            else text[: _WIDTH - len(place) - 4] + " ..."
+        )
     return f"{place}  {text}"
 
 

@@ -49,11 +49,11 @@ def _wrap_line(line: str) -> list[str]:
 
 
 def _wrap_comment(line: str) -> list[str]:
-    pad = line[:len(line) - len(line.lstrip())] + "// "
+    pad = line[: len(line) - len(line.lstrip())] + "// "
     point = line.rfind(" ", len(pad) + 20, COLUMNS + 1)
     if point < 0 or line.lstrip().startswith("// tilegen-launch"):
         return [line]
-    return [line[:point]] + _wrap_line(pad + "    " + line[point + 1:].lstrip())
+    return [line[:point]] + _wrap_line(pad + "    " + line[point + 1 :].lstrip())
 
 
 def _break_point(line: str) -> int | None:
@@ -68,9 +68,14 @@ def _break_point(line: str) -> int | None:
             continue
         depth += (c in "([{") - (c in ")]}")
         after = None
-        if c in ",;" and line[i + 1:i + 2] == " ":
+        if c in ",;" and line[i + 1 : i + 2] == " ":
             after = i + 1
-        elif line.startswith((" && ", " || ", " + ", " - ", " * ", " / ", " ^ ", " | ", " & ", " ? ", " : ", " = "), i) and i > start + 8:
+        elif (
+            line.startswith(
+                (" && ", " || ", " + ", " - ", " * ", " / ", " ^ ", " | ", " & ", " ? ", " : ", " = "), i
+            )
+            and i > start + 8
+        ):
             after = i + 3 if line.startswith(" = ", i) else i
         if after and i > start + 8:
             rank = depth + (0 if c in ",;" or line.startswith((" ? ", " : ", " = "), i) else 0.5)

@@ -25,8 +25,11 @@ def _collect(statements, factors: list[ir.Expr], terms: list[list[ir.Expr]]) -> 
             case ir.Reduce():
                 terms.append([ir.Const(1), *factors, *s.src.extents])
             case ir.Parallel():
-                count = sum(isinstance(n, ir.BinOp) and n.op in _FLOPS and n.dtype.is_float or isinstance(n, ir.Call)
-                            for b in s.body for n in ir.walk(b))
+                count = sum(
+                    isinstance(n, ir.BinOp) and n.op in _FLOPS and n.dtype.is_float or isinstance(n, ir.Call)
+                    for b in s.body
+                    for n in ir.walk(b)
+                )
                 if count:
                     terms.append([ir.Const(count), *factors, *s.extents])
             case ir.For():
@@ -82,12 +85,18 @@ def text(terms: list[list[ir.Expr]], print_expression) -> str:
     groups: dict[int, list[str]] = {}
     merged: dict[tuple, int] = {}
     for first, *rest in terms:
-        key = tuple(sorted(print_expression(f, "*") for f in rest)) if not rest else tuple(print_expression(f, "*") for f in rest)
+        key = (
+            tuple(sorted(print_expression(f, "*") for f in rest))
+            if not rest
+            else tuple(print_expression(f, "*") for f in rest)
+        )
         merged[key] = merged.get(key, 0) + first.value
     for key, number in merged.items():
         groups.setdefault(number, []).append("*".join(key) or "1")
     parts = []
     for number, products in groups.items():
         inner = " + ".join(products)
-        parts.append(inner if number == 1 else f"{number}*({inner})" if len(products) > 1 else f"{number}*{inner}")
+        parts.append(
+            inner if number == 1 else f"{number}*({inner})" if len(products) > 1 else f"{number}*{inner}"
+        )
     return " + ".join(parts) or "0"

@@ -24,33 +24,46 @@ RUNTIME = {
                 "instrumentation", "conflicts", "undefined", "instruction_tables"),
 }
 _COMMON = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-pthread")
-_KERNEL = ("-fno-strict-aliasing", "-fno-math-errno", "-fstack-clash-protection", "-w")
-_FIRST_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: (?P<text>.+)$",
-                          re.MULTILINE)
+_RUNTIME_FLAGS = (*_COMMON, "-O2", "-ftree-vectorize", "-g1")
+# vectors are read through pointers to scalars; an array that does not fit the stack must hit its guard page
+_KERNEL_FLAGS = (*_COMMON, "-fno-strict-aliasing", "-fno-math-errno", "-fstack-clash-protection", "-gdwarf-4", "-w")
+_FIRST_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: "
+                          r"(?P<text>.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Mode:
     """How a file is compiled: `debug` for a debugger, `check` to watch every access, `sanitize` for
-    undefined behaviour."""
+    undefined behaviour; `portable` switches fibres by ucontext instead of our own code."""
 
     debug: bool = False
     check: bool = False
     sanitize: bool = False
+    portable: bool = False
 
     def flags(self, compiler: cxx.Cxx) -> tuple[str, ...]:
-        clang = "clang" in compiler.version or compiler.name == "zig"
-        flags = [*_COMMON, *_KERNEL]
+        """What the compiler is told for a kernel."""
+        clang = _is_clang(compiler)
+        flags = list(_KERNEL_FLAGS)
         flags += ["-g", "-O0"] if self.debug else ["-gline-tables-only" if clang else "-g1", "-O1"]
-        flags += ["-gdwarf-4"]
         # how a thread_local finds its address decides where __shared__ lies: see shared_memory.cc
         flags += ["-femulated-tls"] if clang else ["-fno-extern-tls-init", *_gcc_tls()]
-        if self.check or self.sanitize:
+        if self.check:
+            # calls at every access, which instrumentation.cc answers; they exist for scalar code only
             flags += ["-fsanitize=thread", "-fsanitize=alignment"]
             flags += ["-fno-vectorize", "-fno-slp-vectorize"] if clang else ["-fno-tree-vectorize"]
         if self.sanitize:
-            flags += ["-fsanitize=undefined", "-fno-sanitize=vptr", *(["-fno-sanitize=function"] if clang else [])]
+            flags += ["-fsanitize=undefined", "-fno-sanitize=vptr"]
+            flags += ["-fno-sanitize=function"] if clang else []
         return tuple(flags)
+
+    def runtime_flags(self) -> tuple[str, ...]:
+        """What the compiler is told for the runtime."""
+        return (*_RUNTIME_FLAGS, *(["-DTILEGEN_PORTABLE_CONTEXT"] if self.portable else []))
+
+
+def _is_clang(compiler: cxx.Cxx) -> bool:
+    return compiler.name == "zig" or "clang" in compiler.version
 
 
 def _gcc_tls() -> list[str]:
@@ -58,16 +71,17 @@ def _gcc_tls() -> list[str]:
     return ["-ftls-model=global-dynamic", *([f"-mtls-dialect={dialect}"] if dialect else [])]
 
 
-def compile_file(text: str, name: str, mode: Mode, *, compiler: str | None = None, root: Path | None = None) -> Path:
+def compile_file(text: str, name: str, mode: Mode, *, compiler: str | None = None,
+                 root: Path | None = None) -> Path:
     """The shared library that runs `text`; errors call the file `name`. `root` is the cache folder.
 
     Raises TG0301 without a C++ compiler, TG0602 where the compiler refuses the text.
     """
     found = cxx.find(compiler)
-    runtime = runtime_folder(found, root)
+    runtime = runtime_folder(found, mode, root)
     source = driver_text(text, name)
     flags = mode.flags(found)
-    digest = cache.content_hash(found.name, found.version, flags, _sources_hash(), source)
+    digest = cache.content_hash(found.name, found.version, flags, mode.portable, _sources_hash(), source)
 
     def produce(work: Path) -> dict:
         (work / name).write_text(text, encoding="utf-8")
@@ -86,9 +100,9 @@ def compile_file(text: str, name: str, mode: Mode, *, compiler: str | None = Non
         raise _refused(str(refusal), text, name, digest, root) from None
 
 
-def runtime_folder(compiler: cxx.Cxx, root: Path | None = None) -> Path:
+def runtime_folder(compiler: cxx.Cxx, mode: Mode, root: Path | None = None) -> Path:
     """Where the compiled runtime is, with its generated header: made once for each compiler and version."""
-    flags = (*_COMMON, "-O2", "-ftree-vectorize", "-g1")
+    flags = mode.runtime_flags()
     digest = cache.content_hash(compiler.name, compiler.version, flags, _sources_hash())
 
     def produce(work: Path) -> dict:
@@ -98,7 +112,8 @@ def runtime_folder(compiler: cxx.Cxx, root: Path | None = None) -> Path:
         def compile_part(part: str) -> None:
             source = work / f"{part}.cc"
             source.write_text("".join(f'#include "{name}.cc"\n' for name in RUNTIME[part]), encoding="utf-8")
-            compile_with((*compiler.command, *flags, f"-I{SOURCES}", "-I.", "-c", source.name, "-o", f"{part}.o"), source)
+            command = (*compiler.command, *flags, f"-I{SOURCES}", "-I.", "-c", source.name, "-o", f"{part}.o")
+            compile_with(command, source)
 
         with ThreadPoolExecutor(len(RUNTIME)) as pool:
             list(pool.map(compile_part, RUNTIME))

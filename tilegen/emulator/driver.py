@@ -6,7 +6,8 @@ import re
 
 from tilegen.errors import TilegenError
 
-# The room for an `extern __shared__` array, whose real size comes with the launch (`dynamic_bytes` in scheduler.h).
+# The room for an `extern __shared__` array, whose real size comes with the launch (`dynamic_bytes` in
+# scheduler.h).
 DYNAMIC_BYTES = 256 << 10
 
 _COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -14,7 +15,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"][^>"\n]+[>"])', re.MULTI
 _MAIN = re.compile(r"^[ \t]*#[ \t]*if.*\bTILEGEN_MAIN\b", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\b(?:__\w+|alignas)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
 _DYNAMIC_SHARED = re.compile(r"\bextern\s+__shared__\s+([^;=]*?)\s*\b(\w+)\s*\[\s*\]\s*;")
-_KERNEL = re.compile(r"(template\s*<[^{};]*>\s*)?(?:extern\s*\"\s*\"\s*)?(?:static\s+)?__global__([^;{]*)[;{]")
+_KERNEL = re.compile(r"(template\s*<[^{};]*>\s*)?(?:extern\s*\"\s*\"\s*)?(?:static\s+)?"
+                     r"__global__([^;{]*)[;{]")
 
 
 def driver_text(text: str, name: str) -> str:
@@ -60,7 +62,8 @@ def kernels(text: str) -> list[str]:
 
 
 def _entry(name: str) -> str:
-    return (f'extern "C" __attribute__((visibility("default"))) void tilegen_emulator_entry_{name}(void** arguments)\n'
+    return (f'extern "C" __attribute__((visibility("default")))\n'
+            f"void tilegen_emulator_entry_{name}(void** arguments)\n"
             f"{{ ::tilegen_emulator::call_kernel(::tilegen_emulator::emitted::{name}, arguments); }}")
 
 

@@ -20,13 +20,14 @@ def instruction_calls() -> str:
 
 def instruction_tables() -> str:
     """The source file with the records of all instructions, for the runtime."""
-    lines = ["// Generated from tilegen/instructions.py.", '#include "matrix.h"', "", "namespace tilegen_emulator {", ""]
+    lines = ["// Generated from tilegen/instructions.py.", '#include "matrix.h"', "",
+             "namespace tilegen_emulator {", ""]
     for instruction in MATRIX_INSTRUCTIONS:
         lines += [_table(instruction, name, getattr(instruction, name)) for name in "abc"]
         operands = ", ".join(_operand(instruction, name, getattr(instruction, name)) for name in "abc")
         lines += [f"extern const MatrixInstruction {_record(instruction)};",
-                  f"const MatrixInstruction {_record(instruction)} = {{\"{instruction.spelling}\", {instruction.lanes}, "
-                  f"{operands}}};", ""]
+                  f"const MatrixInstruction {_record(instruction)} = {{\"{instruction.spelling}\", "
+                  f"{instruction.lanes}, {operands}}};", ""]
     return "\n".join([*lines, "}  // namespace tilegen_emulator", ""])
 
 
@@ -62,7 +63,8 @@ def _mma_call(instruction: MatrixInstruction) -> list[str]:
              f"inline void {name}({sums}* c, const {register_type}* a, {singles}, TILEGEN_AT)",
              f"{{ const {register_type} b[] = {{{listed}}}; multiply({record}, a, b, c, at); }}"]
     if instruction.c.registers == 4:
-        lines += [f"inline void {name}({sums}* low, {sums}* high, const {register_type}* a, const {register_type}* b, TILEGEN_AT)",
+        lines += [f"inline void {name}({sums}* low, {sums}* high, const {register_type}* a, "
+                  f"const {register_type}* b, TILEGEN_AT)",
                   f"{{ {sums} c[] = {{low[0], low[1], high[0], high[1]}}; multiply({record}, a, b, c, at); "
                   "low[0] = c[0]; low[1] = c[1]; high[0] = c[2]; high[1] = c[3]; }"]
     if instruction.a.registers == 1:
@@ -76,7 +78,8 @@ def _builtin(instruction: MatrixInstruction, parameters: str) -> list[str]:
              f"sizeof(C) == {_bytes(instruction.c)}")
     return ["template <class A, class B, class C>",
             f"inline C {instruction.spelling}({parameters}, TILEGEN_AT)",
-            f"{{ static_assert({sizes}, \"operand sizes\"); multiply({_record(instruction)}, &a, &b, &c, at); return c; }}"]
+            f"{{ static_assert({sizes}, \"operand sizes\"); "
+            f"multiply({_record(instruction)}, &a, &b, &c, at); return c; }}"]
 
 
 def _bytes(fragment: Fragment) -> int:
@@ -93,7 +96,7 @@ def _plain_call(instruction: MatrixInstruction) -> list[str]:
 
 def _wmma_integer_call(instruction: MatrixInstruction) -> list[str]:
     lines = _builtin(instruction, "bool a_signed, A a, bool b_signed, B b, C c, bool")
-    refuse = 'if (!a_signed || !b_signed) fault(at, "unsigned operands of this instruction are not emulated"); '
+    refuse = 'if (!a_signed || !b_signed) fault(at, "unsigned operands of wmma are not emulated"); '
     return [*lines[:-1], lines[-1].replace("{ static_assert", "{ " + refuse + "static_assert")]
 
 

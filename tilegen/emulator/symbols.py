@@ -1,27 +1,34 @@
-"""From an address in compiled code to a line of the emitted file."""
+"""From addresses in compiled code to lines of the emitted file."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from tilegen.build.toolchain import run
 
 _TOOLS = ("addr2line", "llvm-addr2line")
+_UNKNOWN = ("", 0)
 
 
-def line_of(library: Path, address: int, source: str) -> tuple[str, int]:
-    """(file, line) of the innermost line of `source` at `address` of `library`; ("", 0) if unknown.
+def lines_of(library: Path, addresses: Sequence[int], source: str) -> list[tuple[str, int]]:
+    """(file, line) of the innermost line of `source` at each address of `library`; ("", 0) if unknown.
 
     Code of the emulator's headers is inlined into the emitted file: the line is that of the caller.
     """
     tool = next((found for name in _TOOLS if (found := shutil.which(name))), None)
-    if tool is None:
-        return "", 0
-    # the address is that of a return, or of the access itself: one byte back is inside of the access
-    status, text = run((tool, "-i", "-e", str(library), hex(address)))
-    for frame in text.split("\n") if not status else ():
-        file, _, line = frame.partition(" ")[0].rpartition(":")
-        if Path(file).name == source and line.isdigit():
-            return source, int(line)
-    return "", 0
+    wanted = sorted({a for a in addresses if a})
+    if tool is None or not wanted:
+        return [_UNKNOWN] * len(addresses)
+    status, text = run((tool, "-a", "-i", "-e", str(library), *map(hex, wanted)))
+    found: dict[int, tuple[str, int]] = {}
+    current = 0
+    for row in text.splitlines() if not status else ():
+        if row.startswith("0x"):
+            current = int(row, 16)
+            continue
+        file, _, line = row.partition(" ")[0].rpartition(":")
+        if current not in found and Path(file).name == source and line.isdigit():
+            found[current] = (source, int(line))
+    return [found.get(address, _UNKNOWN) for address in addresses]

@@ -71,7 +71,8 @@ def attribute(parser: Parser, node: ast.Attribute) -> Any:
     if value is sys.modules.get("tilegen.language"):
         if node.attr not in value.__all__:
             raise parser.error("TG0007", f"T has no operation {node.attr}", node,
-                               did_you_mean(node.attr, value.__all__, "T."))
+                               did_you_mean(node.attr, value.__all__, "T.")
+                               or "dir(tilegen.language) lists the operations")
         return getattr(value, node.attr)
     if is_scalar(value) or isinstance(value, (ir.Buffer, ir.Region)):
         return _property(parser, value, node)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilegen import ir
-from tilegen.dtypes import bool_, float32, int32, promote
+from tilegen import arith, ir
+from tilegen.dtypes import bool_, float32, int32, lookup, promote, uint32
 from tilegen.errors import TilegenError
 from tilegen.language.arithmetic import binary, invert, power
 from tilegen.language.builder import current, operation
@@ -125,6 +125,10 @@ def _bits(name: str, x: Any) -> ir.Expr:
     if not value.dtype.is_integer:
         raise TilegenError("TG0111", f"T.{name} needs an integer, not {describe(value)}",
                            current().argument("x"))
+    if value.dtype.bits < 32:                # counted in the bits that it has, not in those of an int32
+        value = ir.Cast(value, lookup(f"uint{value.dtype.bits}"))
+        surplus = 32 - value.dtype.bits if name == "clz" else 0
+        return arith.subtract(ir.Call(name, (ir.Cast(value, uint32),), int32), surplus)
     return ir.Call(name, (value,), int32)
 
 

@@ -17,6 +17,7 @@ from tilegen.passes.pad_shared import pad_shared
 from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_atomics import plan_atomics
 from tilegen.passes.plan_copies import plan_copies
+from tilegen.passes.plan_fills import plan_fills
 from tilegen.passes.plan_gemm import plan_gemm
 from tilegen.passes.plan_mma import plan_mma
 from tilegen.passes.plan_occupancy import plan_occupancy
@@ -32,7 +33,8 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, expand_prints, choose_instructions, stage_operands, plan_pipeline, infer_layouts,
-            pad_shared, plan_copies, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_storage,
+            pad_shared, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce,
+            plan_storage,
             insert_barriers, place_shared, plan_occupancy, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements),
 }

@@ -8,7 +8,9 @@ from tilegen import arith, ir
 from tilegen.passes.ranges import Ranges
 
 
-def conditions(buffer: ir.Buffer, indices: tuple[ir.Expr, ...], known: Ranges, last: bool = True) -> list[ir.Expr]:
+def conditions(
+    buffer: ir.Buffer, indices: tuple[ir.Expr, ...], known: Ranges, last: bool = True
+) -> list[ir.Expr]:
     """What must hold for an element to exist, without what certainly holds. Without `last`, the
     upper end of the last dimension is left to the caller."""
     result: list[ir.Expr] = []
@@ -33,40 +35,50 @@ def zero(dtype) -> ir.Const:
     return ir.Const(0.0 if compute.is_float else (False if compute.kind == "bool" else 0), compute)
 
 
-def guard_statements(statements: tuple[ir.Stmt, ...], known: Ranges, held: tuple[ir.Expr, ...] = ()) -> tuple[ir.Stmt, ...]:
+def guard_statements(
+    statements: tuple[ir.Stmt, ...], known: Ranges, held: tuple[ir.Expr, ...] = ()
+) -> tuple[ir.Stmt, ...]:
     """`statements` with every access to a global tensor made safe: a read outside gives zero, a write
     outside does not happen. `held` are conditions that hold already."""
     return tuple(_guard(s, known, held) for s in statements)
 
 
 def _guard(s: ir.Stmt, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
+    def safe(value: ir.Expr, inner: tuple[ir.Expr, ...] = held) -> ir.Expr:
+        return guard_loads(value, known, inner)
+
+    def inside(body: tuple[ir.Stmt, ...], inner: tuple[ir.Expr, ...] = held) -> tuple[ir.Stmt, ...]:
+        return guard_statements(body, known, inner)
     match s:
         case ir.Store() | ir.Atomic():
-            own = [] if s.buffer.scope != "global" else [
-                c for c in conditions(s.buffer, s.indices, known) if c not in held]
-            inner = held + tuple(own)
-            safe = replace(s, value=guard_loads(s.value, known, inner),
-                           indices=tuple(guard_loads(i, known, inner) for i in s.indices))
-            return ir.If(conjunction(own), (safe,), loc=s.loc) if own else safe
+            return _guard_write(s, known, held)
         case ir.Let():
-            return replace(s, value=guard_loads(s.value, known, held))
+            return replace(s, value=safe(s.value))
         case ir.If():
-            return replace(s, condition=guard_loads(s.condition, known, held),
-                           then=guard_statements(s.then, known, held + _lasting(s.condition)),
-                           otherwise=guard_statements(s.otherwise, known, held))
+            return replace(s, condition=safe(s.condition), then=inside(s.then, held + _lasting(s.condition)),
+                           otherwise=inside(s.otherwise))
         case ir.While():
-            return replace(s, condition=guard_loads(s.condition, known, held), body=guard_statements(s.body, known, held))
+            return replace(s, condition=safe(s.condition), body=inside(s.body))
         case ir.For():
-            return replace(s, start=guard_loads(s.start, known, held), stop=guard_loads(s.stop, known, held),
-                           body=guard_statements(s.body, known, held))
+            return replace(s, start=safe(s.start), stop=safe(s.stop), body=inside(s.body))
         case ir.Assert():
-            return replace(s, condition=guard_loads(s.condition, known, held))
+            return replace(s, condition=safe(s.condition))
         case ir.Print():
-            return replace(s, values=tuple(v if isinstance(v, ir.Region) else guard_loads(v, known, held)
-                                           for v in s.values))
+            return replace(s, values=tuple(v if isinstance(v, ir.Region) else safe(v) for v in s.values))
         case ir.Alloc() if s.init is not None:
-            return replace(s, init=guard_loads(s.init, known, held))
+            return replace(s, init=safe(s.init))
     return s
+
+
+def _guard_write(s: ir.Store | ir.Atomic, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
+    """The write under the condition that its element exists, which then holds for its operands too."""
+    own: list[ir.Expr] = []
+    if s.buffer.scope == "global":
+        own = [c for c in conditions(s.buffer, s.indices, known) if c not in held]
+    inner = held + tuple(own)
+    safe = replace(s, value=guard_loads(s.value, known, inner),
+                   indices=tuple(guard_loads(i, known, inner) for i in s.indices))
+    return ir.If(conjunction(own), (safe,), loc=s.loc) if own else safe
 
 
 def _lasting(condition: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -78,12 +90,14 @@ def _lasting(condition: ir.Expr) -> tuple[ir.Expr, ...]:
 
 def guard_loads(expr: ir.Expr, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Expr:
     """`expr` with each global read that may miss turned into `inside ? A[i] : 0`."""
+
     def rule(node):
         if isinstance(node, ir.Load) and node.buffer.scope == "global":
             own = [c for c in conditions(node.buffer, node.indices, known) if c not in held]
             if own:
                 return ir.Select(conjunction(own), node, zero(node.dtype), node.dtype.compute, loc=node.loc)
         return None
+
     return ir.rewrite(expr, rule)
 
 

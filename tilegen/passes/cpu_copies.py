@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.passes.cpu_loops import Nest, plan_nest
+from tilegen.dtypes import DType
+from tilegen.passes.cpu_loops import plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_tiles import MR, TileLayout
-from tilegen.plan import NestPlan, OpPlan
+from tilegen.plan import Nest, NestPlan, OpPlan
+from tilegen.targets.cpu import VECTOR_ELEMENTS, VECTORS
 
 _WORDS = ("slice", "depth", "row", "col")
 
@@ -22,7 +24,7 @@ def plan_fill(planner: CpuPlanner, scope: Scope, fill: ir.Fill) -> ir.Stmt:
     """T.fill and T.clear."""
     buffer = fill.dst.buffer
     scope.forget({buffer.name})
-    if buffer.name in planner.layouts and _covers(planner, fill.dst) and not _reads(fill.value):
+    if buffer.name in planner.layouts and _covers(fill.dst) and not _reads(fill.value):
         return replace(fill, plan=fill_storage(planner, scope, buffer, fill.value))
     vars, extents, index = _walk(planner, fill.dst, arith.names(fill.value))
     body = (ir.Store(buffer, index(fill.dst), fill.value, loc=fill.loc),)
@@ -57,10 +59,8 @@ def _reads(value: ir.Expr) -> bool:
     return any(isinstance(n, ir.Load) for n in ir.walk(value))
 
 
-def _covers(planner: CpuPlanner, region: ir.Region) -> bool:
-    return all(o == ir.Const(0) for o in region.offsets) and all(
-        planner.value(e) is not None and planner.value(e) == planner.value(n)
-        for e, n in zip(region.extents, region.buffer.shape))
+def _covers(region: ir.Region) -> bool:
+    return all(o == ir.Const(0) for o in region.offsets) and region.extents == region.buffer.shape
 
 
 # ---- Copies --------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def _packs(planner: CpuPlanner, copy: ir.Copy) -> bool:
     layout = planner.layouts.get(copy.dst.buffer.name)
     dims = dimensions(copy.src)
     return (layout is not None and layout.kind == "panels" and len(copy.dst.buffer.shape) == 2
-            and copy.src.buffer.scope == "global" and _covers(planner, copy.dst)
+            and copy.src.buffer.scope == "global" and _covers(copy.dst)
             and dims[-1:] == [len(copy.src.buffer.shape) - 1] and len(dims) == 2
             and not _uncertain(planner, copy.src, dims))
 
@@ -139,12 +139,21 @@ def _packing(planner: CpuPlanner, scope: Scope, copy: ir.Copy) -> OpPlan:
     by_rows = layout.split == -2
     pitch = arith.product(src.buffer.shape[row_dim + 1:])
     storage = ir.Load(layout.storage, ())
-    values = {"helper": "pack_rows" if by_rows else "pack_columns", "panels": storage,
+    helper = "pack_rows" if by_rows else _column_helper(layout, src.buffer.dtype)
+    values = {"helper": helper, "panels": storage,
               "corner": ir.Load(src.buffer, src.offsets), "pitch": pitch, "rows": inside[0], "columns": inside[1],
               "clear": clear}
     order = "rows become columns of" if by_rows else "rows stay rows in"
     return OpPlan("pack", values, f"{order} panels of {layout.width.name}"
                   + ("" if src.buffer.dtype == layout.storage.dtype else f", converted to {layout.storage.dtype}"))
+
+
+def _column_helper(layout: TileLayout, source: DType) -> str:
+    """The function that packs columns: in vectors where panels are made of these, and the type has a load."""
+    vector = VECTORS[layout.storage.dtype]
+    if layout.width == MR or source.name not in VECTOR_ELEMENTS[vector.name]:
+        return "pack_single_columns"
+    return f"pack_columns<load_{source}>"
 
 
 def _roles(layout: TileLayout) -> tuple[str, str]:

@@ -14,10 +14,10 @@ from tilegen.errors import TilegenError
 from tilegen.passes import cpu_tiles
 from tilegen.passes.cpu_copies import copy_nest, fill_storage, needed_extents
 from tilegen.passes.cpu_layouts import Wish, gemm_dtype, whole_along
-from tilegen.passes.cpu_loops import Nest, plan_nest
+from tilegen.passes.cpu_loops import plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_tiles import MR, NR, TileLayout, quotient
-from tilegen.plan import NestPlan, OpPlan
+from tilegen.plan import Nest, NestPlan, OpPlan
 
 KERNELS = {float32: "multiply", float64: "multiply_float64", int32: "multiply_int32"}
 
@@ -98,7 +98,7 @@ def _operand(planner: CpuPlanner, scope: Scope, region: ir.Region, wish: Wish) -
     """`region` where it is, if its layout is the one wished for, else a packed copy."""
     layout = planner.layouts.get(region.buffer.name)
     if layout and (layout.kind, layout.split if layout.kind == "panels" else 0) == wish[:2] and (
-            layout.kind == "tiles" or layout.width.name == wish[2]) and whole_along(region, wish, planner.env):
+            layout.kind == "tiles" or layout.width.name == wish[2]) and whole_along(region, wish):
         return Operand(region, layout)
     return _packed(planner, scope, region, wish)
 

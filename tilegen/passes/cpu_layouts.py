@@ -32,7 +32,7 @@ def cpu_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     env = knob_values(kernel)
     constants = _register_tile(gemms, dtype, env) if dtype else ()
     env |= {c.name: c.value for c in constants}
-    wishes = _wishes([g for g in gemms if g.c.buffer.dtype.compute == dtype], env)
+    wishes = _wishes([g for g in gemms if g.c.buffer.dtype.compute == dtype])
     buffers = {n.buffer.name: n.buffer for n in ir.walk(kernel.body)
                if isinstance(n, ir.Alloc) and n.buffer.scope in ("shared", "fragment")}
     layouts = {name: _layout(buffer, wishes.get(name, ()), dtype, env) for name, buffer in buffers.items()}
@@ -71,26 +71,25 @@ def lanes_constant(dtype: DType) -> Constant:
 Wish = tuple[str, int, str]              # kind, split, name of the width
 
 
-def _wishes(gemms: list[ir.Gemm], env: dict) -> dict[str, set[Wish]]:
+def _wishes(gemms: list[ir.Gemm]) -> dict[str, set[Wish]]:
     """{buffer name: the layouts that gemms want for it}"""
     wishes: dict[str, set[Wish]] = {}
     for g in gemms:
         a, b = -1 if g.transpose_a else -2, -2 if g.transpose_b else -1
         for region, wish in ((g.a, ("panels", a, "MR")), (g.b, ("panels", b, "NR")), (g.c, ("tiles", 0, ""))):
             wishes.setdefault(region.buffer.name, set())
-            if whole_along(region, wish, env):
+            if whole_along(region, wish):
                 wishes[region.buffer.name].add(wish)
     return wishes
 
 
-def whole_along(region: ir.Region, wish: Wish, env: dict) -> bool:
+def whole_along(region: ir.Region, wish: Wish) -> bool:
     """Whether a region covers its buffer in the dimensions that the layout cuts, so that a gemm can
     read it in place: both of the last two for tiles, the cut one for panels."""
     if len(region.extents) < 2 or any(e != ir.Const(1) for e in region.extents[:-2]):
         return False
     cut = (-2, -1) if wish[0] == "tiles" else (wish[1],)
-    return all(region.offsets[d] == ir.Const(0)
-               and arith.evaluate(region.extents[d], env) == arith.evaluate(region.buffer.shape[d], env) for d in cut)
+    return all(region.offsets[d] == ir.Const(0) and region.extents[d] == region.buffer.shape[d] for d in cut)
 
 
 def _layout(buffer: ir.Buffer, wishes: set[Wish], dtype: DType | None, env: dict) -> TileLayout:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.passes.accesses import conditions, guard_statements
 from tilegen.passes.cpu_bounds import Bounds, Limit, find_bounds, inline_indices
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_vectors import CannotVectorise, Vectors, element_of
-from tilegen.plan import Loop, NestPlan, OpPlan
+from tilegen.plan import Loop, NestPlan
 
 Vars = tuple[ir.Var, ...]
 Extents = tuple[ir.Expr, ...]
-
-
-@dataclass(frozen=True)
-class Nest(ir.Stmt):
-    """A nest of a plan's own, without a statement of the user's."""
-
-    plan: NestPlan | OpPlan | None = None
-    loc: None = None
 
 
 def plan_parallel(planner: CpuPlanner, scope: Scope, nest: ir.Parallel) -> ir.Stmt:

@@ -31,7 +31,6 @@ class Needs:
 
     known: Ranges
     block_names: set[str]                # names whose values hold for the whole block
-    numbers: dict
     fixed: dict[Place, set[Need]] = field(default_factory=lambda: defaultdict(set))
     same: dict[Place, set[Place]] = field(default_factory=lambda: defaultdict(set))
     solved: dict[Place, Need] = field(default_factory=dict)
@@ -73,9 +72,7 @@ class Needs:
             self.fixed[buffer.name, d].add(All())
 
     def whole(self, region: ir.Region, d: int) -> bool:
-        extent = arith.evaluate(region.extents[d], self.numbers)
-        return region.offsets[d] == ir.Const(0) and extent is not None \
-            and extent == arith.evaluate(region.buffer.shape[d], self.numbers)
+        return region.offsets[d] == ir.Const(0) and region.extents[d] == region.buffer.shape[d]
 
     def copy(self, s: ir.Copy) -> None:
         self.plain_reads((*s.src.offsets, *s.dst.offsets))
@@ -197,9 +194,9 @@ def _long(region: ir.Region) -> list[int]:
     return [d - rank for d, extent in enumerate(region.extents) if extent != ir.Const(1)]
 
 
-def find_needs(kernel: ir.Kernel, known: Ranges, block_names: set[str], numbers: dict) -> Needs:
+def find_needs(kernel: ir.Kernel, known: Ranges, block_names: set[str]) -> Needs:
     """What every tile and nest of the kernel is needed for."""
-    needs = Needs(known, block_names, numbers)
+    needs = Needs(known, block_names)
     needs.statements(kernel.body)
     needs.solve()
     return needs

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType, float64
@@ -19,8 +18,6 @@ class Printf(ir.Stmt):
 
     format: str
     values: tuple[ir.Expr, ...] = ()
-    plan: Any = field(default=None, compare=False)
-    loc: Any = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 def c_string(text: str) -> str:

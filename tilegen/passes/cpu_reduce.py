@@ -8,10 +8,9 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.passes.cpu_copies import dimensions
 from tilegen.passes.cpu_bounds import Bounds
-from tilegen.passes.cpu_loops import Nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_vectors import CannotVectorise, Vectors, VectorStore
-from tilegen.plan import Loop, NestPlan
+from tilegen.plan import Loop, Nest, NestPlan
 from tilegen.targets.cpu import VECTOR_STORES, VECTORS
 
 PARTIALS = 4
@@ -119,7 +118,7 @@ class _Nest:
         if len(value.args) > 1 and not self.starts_at_zero:        # lanes past the end must not count
             value = replace(value, args=(*value.args, self.identity()))
         start = ir.Call("broadcast", (self.identity(),), vector)
-        if self.planner.is_multiple(self.extent, ir.Const(PARTIALS * self.planner.env[lanes.name])):
+        if self.planner.value(self.extent) % (PARTIALS * self.planner.env[lanes.name]) == 0:
             body, total = self.in_flight(partial, start, value, vector, lanes)
         else:
             total = ir.Load(partial, ())
@@ -132,6 +131,7 @@ class _Nest:
     def in_flight(self, partial: ir.Buffer, start: ir.Expr, value: ir.Expr, vector: DType, lanes: ir.Var):
         """Several vectors of partial results, since one operation has to wait for the one before it."""
         count = self.planner.constant("PARTIALS", PARTIALS, "vectors of partial results of a reduction")
+        self.planner.is_multiple(self.extent, arith.multiply(count, lanes))        # a check keeps it so
         part = ir.Var(self.planner.fresh("part", "part_of_row"), kind="loop")
         partial = replace(partial, shape=(count,), scope="local")
         own, first = ir.Load(partial, (part,)), ir.Load(partial, (ir.Const(0),))

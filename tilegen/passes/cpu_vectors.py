@@ -31,7 +31,6 @@ class VectorStore(ir.Stmt):
     target: ir.Load
     value: ir.Expr
     count: ir.Expr | None = None
-    loc: object = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 def is_vector(e: ir.Expr) -> bool:

@@ -20,7 +20,7 @@ from tilegen.errors import TilegenError
 from tilegen.layout import Axis, FragmentLayout
 from tilegen.passes.layout_classes import Classes, collect_classes, number_nests
 from tilegen.passes.layout_threads import choose_threads
-from tilegen.passes.planner import widths
+from tilegen.passes.planner import THREADS, widths
 from tilegen.passes.ranges import knob_values
 from tilegen.plan import Check, Constant, KernelPlan
 from tilegen.targets.base import Target
@@ -69,15 +69,21 @@ def infer_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         for buffer in members.buffers:
             layouts[buffer.name] = FragmentLayout(
                 tuple(axes[classes.of(buffer.name, d)] for d in range(len(buffer.shape))),
-                component.threads_m, component.threads_n, component.arrangement)
+                component.threads_m,
+                component.threads_n,
+                component.arrangement,
+            )
         for number, variables in members.nests.items():
             nests[number] = tuple(axes[classes.of(number, v)] for v in variables)
-    plan = replace(plan, layouts=layouts, axes=tuple({a.name: a for f in layouts.values() for a in f.axes}.values()))
+    plan = replace(
+        plan, layouts=layouts, axes=tuple({a.name: a for f in layouts.values() for a in f.axes}.values())
+    )
 
     def attach(node):
         if isinstance(node, ir.Parallel):
             return replace(node, plan=NestAxes(node.plan, nests.get(node.plan)))
         return None
+
     return replace(kernel, body=ir.rewrite(kernel.body, attach), plan=plan)
 
 
@@ -88,11 +94,21 @@ def _threads(kernel: ir.Kernel, target: Target) -> KernelPlan:
     if value is None:
         raise TilegenError("TG0109", "the number of threads has to be known at compile time", kernel.launch_loc)
     if not 1 <= value <= target.max_threads:
-        raise TilegenError("TG0202", f"{value} threads per block; {target.name} {target.arch} has 1 to "
-                           f"{target.max_threads}", kernel.launch_loc, hint="lower threads= of T.Kernel")
+        raise TilegenError(
+            "TG0202",
+            f"{value} threads per block; {target.name} {target.arch} has 1 to {target.max_threads}",
+            kernel.launch_loc,
+            hint="lower threads= of T.Kernel",
+        )
     named = not isinstance(total, ir.Const)
-    constant = Constant("THREADS", value, "threads of a block", expr=total if named else None, knob=not named,
-                        legal=f"up to {target.max_threads}")
+    constant = Constant(
+        "THREADS",
+        value,
+        "threads of a block",
+        expr=total if named else None,
+        knob=not named,
+        legal=f"up to {target.max_threads}",
+    )
     warp = Constant("WARP", target.warp_size, "threads of a warp")
     before = kernel.plan or KernelPlan()
     return replace(before, constants=(*before.constants, constant, warp))
@@ -109,22 +125,26 @@ def _component(kernel, plan, classes: Classes, members, threads: int, position: 
         checks += _thread_checks(component)
     axes: dict = {}
     for root in members.roots:
-        digit, vector = choice.digits.get(root, ""), choice.vectors.get(root, 1)
-        count = {"m": choice.threads_m, "n": choice.threads_n, "all": threads, "": 1}[digit]
         extent = classes.extents[root]
-        name, slots_name = classes.names(root)
-        vector_name = f"{slots_name.rpartition('_')[0]}_VEC" if vector > 1 else ""
-        counter = {"m": component.m.name, "n": component.n.name, "all": "THREADS", "": ""}[digit]
-        axis = Axis(name, slots_name, arith.evaluate(extent, env), digit, count, vector, vector_name, counter,
-                    component.n.name, component.arrangement, component.warps.name)
-        axes[root] = axis
+        axes[root] = axis = _axis(classes, choice, component, root, threads, env)
         if not _unit(extent):
-            across = {"m": component.m, "n": component.n, "all": ir.Var("THREADS", kind="knob"), "": ir.Const(1)}[digit]
+            across = {"m": component.m, "n": component.n, "all": THREADS, "": ir.Const(1)}[axis.digit]
             constants += _axis_constants(axis, extent, across, classes.describe(root))
             checks += _axis_checks(axis, extent, across)
     notes = plan.notes + tuple((f"layout of {b.name}", choice.reason) for b in members.buffers)
     unique = tuple({c.name: c for c in constants}.values())
     return component, axes, replace(plan, constants=unique, checks=tuple(dict.fromkeys(checks)), notes=notes)
+
+
+def _axis(classes: Classes, choice, component: Component, root, threads: int, env) -> Axis:
+    """How one class of dimensions is spread, and what its functions and constants are called."""
+    digit, vector = choice.digits.get(root, ""), choice.vectors.get(root, 1)
+    count = {"m": choice.threads_m, "n": choice.threads_n, "all": threads, "": 1}[digit]
+    name, slots_name = classes.names(root)
+    vector_name = f"{slots_name.rpartition('_')[0]}_VEC" if vector > 1 else ""
+    counter = {"m": component.m.name, "n": component.n.name, "all": "THREADS", "": ""}[digit]
+    return Axis(name, slots_name, arith.evaluate(classes.extents[root], env), digit, count, vector, vector_name,
+                counter, component.n.name, component.arrangement, component.warps.name)
 
 
 def _thread_checks(component: Component) -> list[Check]:
@@ -134,8 +154,10 @@ def _thread_checks(component: Component) -> list[Check]:
         return [Check(_divides(threads, whole), "rows of warps are whole")]
     checks = [Check(_divides(threads, component.n), "rows of threads are whole")]
     if component.arrangement == "fma":
-        checks += [Check(_divides(n, ir.Const(size)), "warps are whole blocks of 4 x 8 threads")
-                   for n, size in ((component.m, 4), (component.n, 8))]
+        checks += [
+            Check(_divides(n, ir.Const(size)), "warps are whole blocks of 4 x 8 threads")
+            for n, size in ((component.m, 4), (component.n, 8))
+        ]
     return checks
 
 
@@ -148,27 +170,58 @@ def _thread_constants(component: Component, members) -> list[Constant]:
     threads = ir.Var("THREADS", kind="knob")
     if component.arrangement == "mma":
         warp = ir.Var("WARP", kind="knob")
-        rows = Constant(component.warps.name.replace("_N", "_M", 1), component.threads_m // 8,
-                        f"warps along the rows of {subject}", expr=arith.divide(arith.divide(threads, warp), component.warps))
-        return [Constant(component.warps.name, component.threads_n // 4, f"warps along the columns of {subject}",
-                         legal="a power of two", knob=True), rows,
-                Constant(component.m.name, component.threads_m, expr=arith.multiply(rows.var, ir.Const(8))),
-                Constant(component.n.name, component.threads_n, expr=arith.multiply(component.warps, ir.Const(4)))]
-    return [Constant(component.n.name, component.threads_n, f"threads across a row of {subject}",
-                     legal="a power of two that divides THREADS", knob=True),
-            Constant(component.m.name, component.threads_m,
-                     expr=arith.divide(ir.Var("THREADS", kind="knob"), component.n))]
+        rows = Constant(
+            component.warps.name.replace("_N", "_M", 1),
+            component.threads_m // 8,
+            f"warps along the rows of {subject}",
+            expr=arith.divide(arith.divide(threads, warp), component.warps),
+        )
+        return [
+            Constant(
+                component.warps.name,
+                component.threads_n // 4,
+                f"warps along the columns of {subject}",
+                legal="a power of two",
+                knob=True,
+            ),
+            rows,
+            Constant(component.m.name, component.threads_m, expr=arith.multiply(rows.var, ir.Const(8))),
+            Constant(component.n.name, component.threads_n, expr=arith.multiply(component.warps, ir.Const(4))),
+        ]
+    return [
+        Constant(
+            component.n.name,
+            component.threads_n,
+            f"threads across a row of {subject}",
+            legal="a power of two that divides THREADS",
+            knob=True,
+        ),
+        Constant(
+            component.m.name,
+            component.threads_m,
+            expr=arith.divide(ir.Var("THREADS", kind="knob"), component.n),
+        ),
+    ]
 
 
 def _axis_constants(axis: Axis, extent: ir.Expr, across: ir.Expr, what: str) -> list[Constant]:
     constants = []
     vector: ir.Expr = ir.Const(1)
     if axis.vector > 1:
-        constants.append(Constant(axis.vector_name, axis.vector, f"neighbouring {what} in a thread",
-                                  legal=widths(16 // axis.vector), knob=True))
+        constants.append(
+            Constant(
+                axis.vector_name,
+                axis.vector,
+                f"neighbouring {what} in a thread",
+                legal=widths(16 // axis.vector),
+                knob=True,
+            )
+        )
         vector = ir.Var(axis.vector_name, kind="knob")
     step = arith.multiply(across, vector)
-    slots = arith.divide(extent, across) if not axis.padded else arith.multiply(arith.ceildiv(extent, step), vector)
+    slots = (
+        arith.divide(extent, across) if not axis.padded else arith.multiply(arith.ceildiv(extent, step), vector)
+    )
     constants.append(Constant(axis.slots_name, axis.slots, f"{what} that a thread holds", expr=slots))
     return constants
 
@@ -180,7 +233,9 @@ def _axis_checks(axis: Axis, extent: ir.Expr, across: ir.Expr) -> list[Check]:
     step = arith.multiply(across, vector)
     if step == ir.Const(1):
         return []
-    return [Check(arith.binary("==", arith.modulo(extent, step), ir.Const(0)), "every thread holds an equal part")]
+    return [
+        Check(arith.binary("==", arith.modulo(extent, step), ir.Const(0)), "every thread holds an equal part")
+    ]
 
 
 def _unit(extent: ir.Expr) -> bool:

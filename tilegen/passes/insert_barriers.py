@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from tilegen import ir
 from tilegen.errors import TilegenError
+from tilegen.passes.divergence import depends_on_thread, differing, heads
 from tilegen.plan import PipelinePlan
 from tilegen.targets.base import Target
 
@@ -34,14 +35,17 @@ class Since:
 
 
 def insert_barriers(kernel: ir.Kernel, target: Target) -> ir.Kernel:
-    body, _ = _sequence(kernel.body, Since(), None)
+    body, _ = _sequence(kernel.body, Since(), None, differing(kernel))
     return replace(kernel, body=body)
 
 
-def _sequence(statements, since: Since, divergent: ir.Stmt | None) -> tuple[tuple[ir.Stmt, ...], Since]:
+def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]) -> tuple[tuple[ir.Stmt, ...], Since]:
+    """`statements` with barriers; `divergent` is a condition around them that differs between threads, `own`
+    are the names whose values do."""
     result: list[ir.Stmt] = []
     for s in statements:
         if isinstance(s, ir.Sync):
+            _refuse_divergence(s, divergent, s.reason)
             result.append(s)
             since = Since()
             continue
@@ -53,39 +57,40 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None) -> tuple[tupl
         reads, writes = _own_accesses(s)
         since.read |= {b.name for b in reads if b.scope == "shared"}
         since.written |= {b.name for b in writes}
-        s, since = _inside(s, since, divergent)
+        s, since = _inside(s, since, divergent, own)
         result.append(s)
     return tuple(result), since
 
 
-def _inside(s: ir.Stmt, since: Since, divergent) -> tuple[ir.Stmt, Since]:
+def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
     """The statement with barriers inside its body."""
+    inner = divergent or (s if depends_on_thread(heads(s), own) else None)
     if isinstance(s, ir.For) and isinstance(s.plan, PipelinePlan):
-        return _pipeline(s, divergent)
+        s, after = _pipeline(s, inner, own)
+        after.merge(since)
+        return s, after
     if isinstance(s, (ir.For, ir.While)):
-        inner = divergent or (s if _thread_dependent(s) else None)
-        once, after = _sequence(s.body, since.copy(), inner)
+        once, after = _sequence(s.body, since.copy(), inner, own)
         again = after.copy()
         again.merge(since)
-        body, after = _sequence(s.body, again, inner)
+        body, after = _sequence(s.body, again, inner, own)
         after.merge(since)
         return replace(s, body=body), after
     if isinstance(s, ir.If):
-        inner = divergent or (s if _thread_dependent(s) else None)
-        then, first = _sequence(s.then, since.copy(), inner)
-        otherwise, second = _sequence(s.otherwise, since.copy(), inner)
+        then, first = _sequence(s.then, since.copy(), inner, own)
+        otherwise, second = _sequence(s.otherwise, since.copy(), inner, own)
         first.merge(second)
         return replace(s, then=then, otherwise=otherwise), first
     return s, since
 
 
-def _pipeline(s: ir.For, divergent) -> tuple[ir.Stmt, Since]:
+def _pipeline(s: ir.For, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
     """Each step of a pipelined loop begins with its own barrier; the staged tiles need no other."""
-    _refuse_divergence(s, divergent or (s if _thread_dependent(s) else None), "each step of the pipeline")
+    _refuse_divergence(s, divergent, "each step of the pipeline")
     producers, rest = s.body[:s.plan.producers], s.body[s.plan.producers:]
-    rest, after = _sequence(rest, Since(), None)
+    rest, after = _sequence(rest, Since(), None, own)
     after.read -= set(s.plan.buffers)
-    rest, after = _sequence(s.body[s.plan.producers:], after, None)
+    rest, after = _sequence(s.body[s.plan.producers:], after, None, own)
     after.read |= set(s.plan.buffers)
     return replace(s, body=producers + rest), after
 
@@ -124,9 +129,7 @@ def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
                 return _element_accesses(s)
             reads, writes = _loads(s.condition), []
         case ir.Print():
-            reads = [v.buffer for v in s.values if isinstance(v, ir.Region)]
-            reads += [b for v in s.values if not isinstance(v, ir.Region) for b in _loads(v)]
-            writes = []
+            reads, writes = [b for v in s.values for b in _loads(v)], []
         case _:
             return [], []
     memory = ("shared", "global")
@@ -135,7 +138,7 @@ def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
 
 def _plain(s: ir.If) -> bool:
     """A guarded element access, as the passes make them."""
-    return not s.otherwise and all(isinstance(x, (ir.Store, ir.Atomic)) for x in s.then)
+    return not s.otherwise and all(isinstance(x, (ir.Store, ir.Atomic, ir.Print)) for x in s.then)
 
 
 def _element_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
@@ -149,11 +152,6 @@ def _element_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
 
 def _loads(expr: ir.Expr) -> list[ir.Buffer]:
     return [n.buffer for n in ir.walk(expr) if isinstance(n, ir.Load) and n.buffer.scope in ("shared", "global")]
-
-
-def _thread_dependent(s: ir.Stmt) -> bool:
-    heads = {ir.For: ("start", "stop"), ir.While: ("condition",), ir.If: ("condition",)}[type(s)]
-    return any(isinstance(n, ir.Var) and n.kind == "thread" for h in heads for n in ir.walk(getattr(s, h)))
 
 
 def _refuse_divergence(s: ir.Stmt, divergent: ir.Stmt | None, reason: str) -> None:

@@ -8,7 +8,7 @@ from tilegen import arith, ir
 from tilegen.errors import Loc, Note, TilegenError
 from tilegen.passes.ranges import knob_values
 
-Key = tuple[str | int, int | str]        # (buffer name, dimension) or (nest number, variable)
+Key = tuple[str | int, int | str]  # (buffer name, dimension) or (nest number, variable)
 
 
 @dataclass
@@ -34,11 +34,11 @@ class Classes:
         self.parent: dict[Key, Key] = {}
         self.buffers: dict[str, ir.Buffer] = {}
         self.nests: dict[int, ir.Parallel] = {}
-        self.links: list[list[Key]] = []           # keys of one buffer or nest
+        self.links: list[list[Key]] = []  # keys of one buffer or nest
         self.gemms: list[ir.Gemm] = []
         self.extents: dict[Key, ir.Expr] = {}
-        self.whole: set[Key] = set()               # keys that no thread number may split
-        self.forced: dict[Key, Loc | None] = {}    # where a dimension was first used
+        self.whole: set[Key] = set()  # keys that no thread number may split
+        self.forced: dict[Key, Loc | None] = {}  # where a dimension was first used
 
     def add_buffer(self, buffer: ir.Buffer) -> None:
         self.buffers[buffer.name] = buffer
@@ -71,9 +71,12 @@ class Classes:
         x, y = (arith.evaluate(self.extents[k], self.env) for k in (first, second))
         if x != y and isinstance(first[0], str) and isinstance(second[0], str):
             raise TilegenError(
-                "TG0203", f"{_side(a)} has {x} elements and {_side(b)} has {y}, but one loop variable indexes both",
-                loc, hint="give both the same extent, or go through shared memory",
-                notes=(Note("the other use is", self.forced.get(second) or self.forced.get(first)),))
+                "TG0203",
+                f"{_side(a)} has {x} elements and {_side(b)} has {y}, but one loop variable indexes both",
+                loc,
+                hint="give both the same extent, or go through shared memory",
+                notes=(Note("the other use is", self.forced.get(second) or self.forced.get(first)),),
+            )
         keep, drop = (first, second) if self._rank(first, x) >= self._rank(second, y) else (second, first)
         self.parent[drop] = keep
         if drop in self.whole:
@@ -116,8 +119,11 @@ class Classes:
         accumulators = {gemm.c.buffer.name for gemm in self.gemms}
         order = {name: position for position, name in enumerate(self.buffers)}
         found = [key for key in self.parent if isinstance(key[0], str) and self.of(*key) == root]
-        return min(found, key=lambda k: (k[0] not in accumulators, -len(self.buffers[k[0]].shape), order[k[0]]),
-                   default=root)
+        return min(
+            found,
+            key=lambda k: (k[0] not in accumulators, -len(self.buffers[k[0]].shape), order[k[0]]),
+            default=root,
+        )
 
     def names(self, root: Key) -> tuple[str, str]:
         """(layout function, slot count) of a class: ('C_row', 'C_ROWS')."""
@@ -125,8 +131,10 @@ class Classes:
         if isinstance(owner, int):
             return f"{dimension}_at", f"{str(dimension).upper()}_COUNT"
         rank, base = len(self.buffers[owner].shape), short(owner)
-        word, plural = {1: ("element", "ELEMENTS")}.get(rank, _WORDS.get(rank - 1 - int(dimension), None)) or \
-            (f"axis{dimension}", f"AXIS{dimension}")
+        word, plural = {1: ("element", "ELEMENTS")}.get(rank, _WORDS.get(rank - 1 - int(dimension), None)) or (
+            f"axis{dimension}",
+            f"AXIS{dimension}",
+        )
         return f"{base}_{word}", f"{base.upper()}_{plural}"
 
     def describe(self, root: Key) -> str:
@@ -135,7 +143,11 @@ class Classes:
         if isinstance(owner, int):
             return f"values of {dimension}"
         rank = len(self.buffers[owner].shape)
-        word = "elements" if rank == 1 else {0: "columns", 1: "rows"}.get(rank - 1 - int(dimension), f"dimension {dimension}")
+        word = (
+            "elements"
+            if rank == 1
+            else {0: "columns", 1: "rows"}.get(rank - 1 - int(dimension), f"dimension {dimension}")
+        )
         return f"{word} of {owner}"
 
 
@@ -156,8 +168,12 @@ def _side(key: Key) -> str:
 def number_nests(kernel: ir.Kernel) -> ir.Kernel:
     """Every Parallel gets its number as plan, so that later passes can name it."""
     count = iter(range(10**6))
-    return replace(kernel, body=ir.rewrite(
-        kernel.body, lambda n: replace(n, plan=next(count)) if isinstance(n, ir.Parallel) else None))
+    return replace(
+        kernel,
+        body=ir.rewrite(
+            kernel.body, lambda n: replace(n, plan=next(count)) if isinstance(n, ir.Parallel) else None
+        ),
+    )
 
 
 def collect_classes(kernel: ir.Kernel) -> Classes:
@@ -171,7 +187,7 @@ def collect_classes(kernel: ir.Kernel) -> Classes:
             case ir.Gemm():
                 classes.gemms.append(node)
                 _pin(classes, node.c, node.loc)
-                if node.a.buffer.scope == "fragment":              # its rows are those of the product
+                if node.a.buffer.scope == "fragment":  # its rows are those of the product
                     classes.unite((node.a.buffer.name, 0), (node.c.buffer.name, 0), node.loc)
             case ir.Copy():
                 _relate_copy(classes, node)
@@ -204,15 +220,19 @@ def _relate_reduce(classes: Classes, reduce: ir.Reduce) -> None:
         return
     kept = [d for d in range(len(reduce.src.buffer.shape)) if d != reduce.dim]
     into = list(range(len(reduce.dst.buffer.shape)))
-    if len(into) == len(reduce.src.buffer.shape):              # keepdims: (BM, 1)
+    if len(into) == len(reduce.src.buffer.shape):  # keepdims: (BM, 1)
         into.remove(reduce.dim)
     for s, d in zip(kept, into):
         classes.unite((reduce.src.buffer.name, s), (reduce.dst.buffer.name, d), reduce.loc)
 
 
 def _relate_nest(classes: Classes, nest: ir.Parallel) -> None:
-    accesses = [n for s in nest.body for n in ir.walk(s)
-                if isinstance(n, (ir.Load, ir.Store, ir.Atomic)) and n.buffer.scope == "fragment"]
+    accesses = [
+        n
+        for s in nest.body
+        for n in ir.walk(s)
+        if isinstance(n, (ir.Load, ir.Store, ir.Atomic)) and n.buffer.scope == "fragment"
+    ]
     if not accesses:
         return
     classes.add_nest(nest.plan, nest)
@@ -225,14 +245,17 @@ def _relate_nest(classes: Classes, nest: ir.Parallel) -> None:
             elif not (isinstance(index, ir.Const) and access.buffer.shape[d] == ir.Const(1)):
                 if arith.names(index) & own:
                     raise TilegenError(
-                        "TG0208", f"{access.buffer.name} is a fragment: its index has to be a loop variable alone",
+                        "TG0208",
+                        f"{access.buffer.name} is a fragment: its index has to be a loop variable alone",
                         access.loc or nest.loc,
-                        hint="the element may live in another thread; copy the fragment to shared memory first")
+                        hint="the element may live in another thread; copy the fragment to shared memory first",
+                    )
                 classes.whole.add(classes.of(*key))
 
 
 def _refuse_stray_accesses(kernel: ir.Kernel) -> None:
     """Elements of fragments belong to threads: only T.Parallel and tile operations may touch them."""
+
     def visit(statements) -> None:
         for s in statements:
             if isinstance(s, ir.Parallel):
@@ -242,9 +265,13 @@ def _refuse_stray_accesses(kernel: ir.Kernel) -> None:
             for node in (n for p in parts for n in ir.walk(p)):
                 if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.scope == "fragment":
                     raise TilegenError(
-                        "TG0208", f"an element of the fragment {node.buffer.name} outside of T.Parallel",
-                        node.loc or s.loc, hint="a fragment is spread over the threads: loop over it with T.Parallel, "
-                        "or keep the value in shared memory")
+                        "TG0208",
+                        f"an element of the fragment {node.buffer.name} outside of T.Parallel",
+                        node.loc or s.loc,
+                        hint="a fragment is spread over the threads: loop over it with T.Parallel, "
+                        "or keep the value in shared memory",
+                    )
             if isinstance(s, inner):
                 visit([c for c in ir.children(s) if isinstance(c, ir.Stmt)])
+
     visit(kernel.body)

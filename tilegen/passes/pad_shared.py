@@ -19,7 +19,7 @@ from tilegen.plan import MmaChoice
 from tilegen.targets.base import Target
 
 PADS = (0, 1, 2, 4, 8)
-Access = tuple[Callable[[int], tuple[int, ...]], int]          # lane -> indices, elements at once
+Access = tuple[Callable[[int], tuple[int, ...]], int]  # lane -> indices, elements at once
 
 
 def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -33,12 +33,16 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         pad, reason = _choose(planner, kernel, buffer)
         notes.append((f"bank conflicts of {buffer.name}", reason))
         if pad:
-            name = planner.constant(f"{tile_name(buffer)}_PAD", pad, f"columns after each row of {buffer.name} that keep "
-                                    "banks apart")
+            name = planner.constant(
+                f"{tile_name(buffer)}_PAD",
+                pad,
+                f"columns after each row of {buffer.name} that keep banks apart",
+            )
             padded[buffer.name] = replace(buffer, shape=(*buffer.shape[:-1], arith.add(buffer.shape[-1], name)))
 
     def rule(node):
         return padded.get(node.name) if isinstance(node, ir.Buffer) and node.scope == "shared" else None
+
     body = ir.rewrite(kernel.body, rule) if padded else kernel.body
     return planner.finish(body, notes=kernel.plan.notes + tuple(notes))
 
@@ -68,8 +72,11 @@ def _passes(planner: Planner, accesses: list[Access], shape: list[int], pad: int
         for index, extent in zip(indices, [*shape[:-1], shape[-1] + pad]):
             flat = flat * extent + index
         return flat * size
-    return max(bank_conflicts([address(lane_index(lane)) for lane in lanes], size * width)
-               for lane_index, width in accesses)
+
+    return max(
+        bank_conflicts([address(lane_index(lane)) for lane in lanes], size * width)
+        for lane_index, width in accesses
+    )
 
 
 def _accesses(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer):
@@ -92,6 +99,7 @@ def _of_nest(planner: Planner, nest: ir.Parallel, buffer: ir.Buffer):
         for var, extent in reversed(list(zip(nest.vars, extents))):
             lane, values[var.name] = divmod(lane, extent)
         return values
+
     for statement in nest.body:
         for node in ir.walk(statement):
             if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.name == buffer.name:
@@ -110,7 +118,7 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
         if region.buffer.name != buffer.name:
             continue
         lead = (0,) * (len(buffer.shape) - 2)
-        if isinstance(gemm.plan, MmaChoice):                     # ldmatrix: eight rows of 16 bytes in one pass
+        if isinstance(gemm.plan, MmaChoice):  # ldmatrix: eight rows of 16 bytes in one pass
             yield lambda lane, lead=lead: (*lead, lane % 8, 0), 16 // buffer.dtype.bytes
             continue
         width = axis.vector if k_first else min(along_width(axis.slots), 16 // buffer.dtype.bytes)
@@ -118,4 +126,5 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
         def index(lane: int, axis=axis, k_first=k_first, lead=lead) -> tuple[int, ...]:
             at = axis.element(layout.digit(axis, lane), 0)
             return (*lead, 0, at) if k_first else (*lead, at, 0)
+
         yield index, width

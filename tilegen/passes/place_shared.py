@@ -24,7 +24,7 @@ def place_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         if isinstance(node, ir.Alloc) and node.buffer.scope == "shared":
             placed.append(_place(node.buffer, env))
     for dtype, (member, count) in kernel.plan.scratch:
-        room = ir.Buffer(member.removeprefix("s."), (ir.Var("THREADS", kind="knob"),), DTYPES[dtype], "shared")
+        room = ir.Buffer(member.partition(".")[2], (ir.Var("THREADS", kind="knob"),), DTYPES[dtype], "shared")
         placed.append(SharedBuffer(room, count * DTYPES[dtype].bytes,
                                    "values on their way between the warps of a reduction"))
     total = sum(p.bytes for p in placed)

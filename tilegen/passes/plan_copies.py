@@ -1,6 +1,6 @@
-"""plan_copies: how every copy and fill runs.
+"""plan_copies: how every copy runs.
 
-Precondition: layouts inferred. Effect: each Copy and Fill has a NestPlan: loops over a thread's part
+Precondition: layouts inferred. Effect: each Copy has a NestPlan: loops over a thread's part
 of a fragment, or over a tile in steps of the block, with the widest vector that is legal.
 Before: T.copy(A[by * BM, ko * BK], A_shared)
 After:  for e = threadIdx.x * A_VEC; e < BM * BK; e += THREADS * A_VEC: copy_inside<A_VEC>(...)
@@ -14,14 +14,11 @@ from math import gcd
 from tilegen import arith, ir
 from tilegen.passes.accesses import conditions, conjunction, zero
 from tilegen.passes.layout_classes import dimensions
-from tilegen.passes.planner import THREAD, THREADS, Planner, coordinate, unit
+from tilegen.passes.planner import THREAD, Planner, coordinate
 from tilegen.passes.replicas import speaker
+from tilegen.passes.walks import fragment_index, plain_index, strided
 from tilegen.plan import Loop, Move, NestPlan
 from tilegen.targets.base import Target
-
-MOST_UNROLLED = 8                       # trips of a copy loop; longer ones are unrolled by PART
-PART = 4
-
 
 def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
@@ -29,8 +26,6 @@ def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     def rule(node):
         if isinstance(node, ir.Copy):
             return replace(node, plan=_copy(planner, node))
-        if isinstance(node, ir.Fill):
-            return replace(node, plan=_fill(planner, node))
         return None
     return planner.finish(ir.rewrite(kernel.body, rule))
 
@@ -63,51 +58,11 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     return _finish(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
 
 
-def strided(planner: Planner, extents: list[ir.Expr], step: ir.Expr, used: set[str],
-            names: tuple[str, ...] = ()) -> tuple[tuple[Loop, ...], list[ir.Expr]]:
-    """Loops that deal the elements of a box to the block's threads, and the coordinates inside.
-    `names` are the loop variables of the user, where there are some."""
-    total = arith.product(extents)
-    count = planner.value(total)
-    flat = names[0] if len(extents) == 1 and names else planner.fresh(
-        *(("i", "element") if len(extents) <= 1 else ("e", "element")), used=used | set(names))
-    var = ir.Var(flat, kind="let")
-    planner.ranges.ranges[var.name] = (0, count - 1 if count else float("inf"))
-    loop = _stride_loop(planner, var, total, step, used | set(names))
-    if len(extents) <= 1:
-        return (loop,), [var] if extents else []
-    words = names or tuple(planner.fresh(w, w + "_in_tile", used=used) for w in ("slab", "plane", "row", "col")[-len(extents):])
-    lets, coordinates = [], []
-    for d, word in enumerate(words):
-        inner = arith.product(extents[d + 1:])
-        value = arith.divide(var, inner)
-        value = value if d == 0 else arith.modulo(value, extents[d])
-        let = ir.Var(word, kind="let")
-        extent = planner.value(extents[d])
-        if not names:
-            planner.ranges.ranges[word] = (0, extent - 1 if extent else float("inf"))
-        lets.append(ir.Let(let, value))
-        coordinates.append(let)
-    return (replace(loop, lets=loop.lets + tuple(lets)),), coordinates
-
-
-def _stride_loop(planner: Planner, var: ir.Var, total: ir.Expr, step: ir.Expr, used: set[str]) -> Loop:
-    """The block's walk through `total` elements: a counted loop, that compilers unroll, where every
-    thread has the same share; else each thread strides until the end."""
-    stride, own = arith.multiply(THREADS, step), arith.multiply(THREAD, step)
-    count, width = planner.value(total), planner.threads * planner.value(step)
-    if count is None or count % width:
-        return Loop(replace(var, kind="loop"), own, total, stride)
-    planner.check_multiple(total, stride, "every thread moves the same number of elements")
-    first = ir.Var(planner.fresh("first", "first_element", used=used), kind="loop")
-    short = count // width <= MOST_UNROLLED
-    return Loop(first, ir.Const(0), total, stride, unroll=short, pragma="" if short else f"#pragma unroll {PART}",
-                lets=(ir.Let(var, arith.add(first, own)),))
-
-
 def _block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
     if not extents or not (_rows_match(copy.src) and _rows_match(copy.dst)):
         return 1
+    if copy.src.buffer.scope == copy.dst.buffer.scope == "global":
+        return 1                        # either side may be unaligned or end early
     widest = max(copy.src.buffer.dtype.bytes, copy.dst.buffer.dtype.bytes)
     width = planner.target.vector_bytes // widest
     total = planner.value(arith.product(extents)) or 0
@@ -169,9 +124,9 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
         loops.append(planner.slot_loop(axis, names[position], step))
         slots.append(loops[-1].var)
         coordinates.append(coordinate(axis, loops[-1].var))
-    tile_index = _fragment_index(tile, tile_dims, slots)
+    tile_index = fragment_index(tile, tile_dims, slots)
     if both_fragments:
-        other_index = _fragment_index(other, other_dims, slots)
+        other_index = fragment_index(other, other_dims, slots)
     else:
         other_index, guards = _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates, loops)
     src, dst = (other_index, tile_index) if loads else (tile_index, other_index)
@@ -182,13 +137,6 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
     return _finish(planner, copy, src, dst, step, width, plan)
 
 
-def _fragment_index(region: ir.Region, dims: list[int], slots: list[ir.Expr]) -> tuple[ir.Expr, ...]:
-    index: list[ir.Expr] = [ir.Const(0)] * len(region.extents)
-    for d, slot in zip(dims, slots):
-        index[d] = slot
-    return tuple(index)
-
-
 def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates, loops):
     """Indices into memory for a thread's slots; named coordinates go into the loops' lets."""
     guards, named = [], []
@@ -197,6 +145,7 @@ def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates
         axis, value = axes[d], coordinates[position]
         word = planner.fresh(words[position], words[position] + "_in_tile")
         planner.ranges.ranges[word] = (0, axis.extent - 1)          # guarded where it may pass that
+        planner.ranges.limits[word] = tile.buffer.shape[d]
         let = ir.Var(word, kind="let")
         loops[position] = replace(loops[position], lets=(ir.Let(let, value),))
         partial = planner.value(tile.extents[d]) != axis.extent or tile.offsets[d] != ir.Const(0)
@@ -247,8 +196,8 @@ def _each_thread(planner: Planner, copy: ir.Copy) -> NestPlan:
         var = ir.Var(planner.fresh("ijkl"[len(loops)], "ijkl"[len(loops)] + "_local"), kind="loop")
         loops.append(Loop(var, ir.Const(0), box.extents[d], ir.Const(1), unroll=True))
         coordinates.append(var)
-    src = tuple(_plain_index(copy.src, src_dims, coordinates))
-    dst = tuple(_plain_index(copy.dst, dst_dims, coordinates))
+    src = tuple(plain_index(copy.src, src_dims, coordinates))
+    dst = tuple(plain_index(copy.dst, dst_dims, coordinates))
     once = None
     if copy.dst.buffer.scope in ("shared", "global"):
         once = arith.binary("==", THREAD, ir.Const(0))
@@ -256,18 +205,11 @@ def _each_thread(planner: Planner, copy: ir.Copy) -> NestPlan:
                    NestPlan(tuple(loops), (), once=once, reason="every thread has its own copy"))
 
 
-def _plain_index(region: ir.Region, dims: list[int], coordinates: list[ir.Expr]) -> list[ir.Expr]:
-    index = list(region.offsets)
-    for d, c in zip(dims, coordinates):
-        index[d] = arith.add(index[d], c)
-    return index
-
-
 # ---- Common ends ----------------------------------------------------------------------------------
 def _indices(planner: Planner, region: ir.Region, dims: list[int], coordinates: list[ir.Expr],
              lets: list[ir.Let]) -> tuple[ir.Expr, ...]:
     """Indices of an element; those of a global tensor get names: m for a dimension M."""
-    index = _plain_index(region, dims, coordinates)
+    index = plain_index(region, dims, coordinates)
     if region.buffer.scope != "global":
         return tuple(index)
     for d, value in enumerate(index):
@@ -281,6 +223,8 @@ def _indices(planner: Planner, region: ir.Region, dims: list[int], coordinates: 
         known = next((x.var for x in lets if x.value == value), None)
         if known is None:
             planner.ranges.ranges[var.name] = arith.bounds(value, planner.ranges.ranges)
+            planner.ranges.values[var.name] = value
+            planner.ranges.limits.pop(var.name, None)
             lets.append(ir.Let(var, value))
         index[d] = known or var
     return tuple(index)
@@ -322,43 +266,6 @@ def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Ex
 
 
 def _whole(planner: Planner, index: ir.Expr, extent: ir.Expr, step: ir.Expr) -> bool:
-    """Whether `step` elements from `index` certainly exist."""
-    high = arith.bounds(index, planner.ranges.ranges)[1] + 1          # one past the last start, rounded
+    """Whether the vector that starts at `index`, a multiple of `step`, certainly exists as a whole."""
     limit, width = planner.value(extent), planner.value(step)
-    return limit is not None and width is not None and high <= limit and limit % width == 0
-
-
-def _fill(planner: Planner, fill: ir.Fill) -> NestPlan:
-    region = fill.dst
-    scope = region.buffer.scope
-    if scope == "fragment":
-        return _fill_fragment(planner, fill)
-    dims = dimensions(region)
-    extents = [region.extents[d] for d in dims]
-    if scope == "local":
-        loops = [Loop(ir.Var(planner.fresh("ijkl"[n]), kind="loop"), ir.Const(0), e, ir.Const(1), unroll=True)
-                 for n, e in enumerate(extents)]
-        index = tuple(_plain_index(region, dims, [loop.var for loop in loops]))
-        return NestPlan(tuple(loops), (ir.Store(region.buffer, index, fill.value),), reason="every thread has its own")
-    loops, coordinates = strided(planner, extents, ir.Const(1), set())
-    index = tuple(_plain_index(region, dims, coordinates))
-    guard = conjunction(conditions(region.buffer, index, planner.ranges)) if scope == "global" else None
-    return NestPlan(loops, (ir.Store(region.buffer, index, fill.value),), guard=guard,
-                    reason="the block walks the tile")
-
-
-def _fill_fragment(planner: Planner, fill: ir.Fill) -> NestPlan:
-    region = fill.dst
-    axes = planner.layout(region.buffer).axes
-    dims = [d for d, a in enumerate(axes) if not unit(a)]
-    names = planner.slot_names(axes, set())
-    loops = [planner.slot_loop(axes[d], name) for d, name in zip(dims, names)]
-    guards = []
-    for loop, d in zip(loops, dims):
-        if planner.value(region.extents[d]) != axes[d].extent:
-            at = coordinate(axes[d], loop.var)
-            guards += [arith.binary(">=", at, region.offsets[d]),
-                       arith.less(at, arith.add(region.offsets[d], region.extents[d]))]
-    index = _fragment_index(region, dims, [loop.var for loop in loops])
-    return NestPlan(tuple(loops), (ir.Store(region.buffer, index, fill.value),), guard=conjunction(guards),
-                    reason="each thread sets its own part")
+    return limit is not None and width is not None and limit % width == 0 and planner.ranges.below(index, extent)

@@ -31,8 +31,12 @@ class Operand:
 
 def plan_gemm(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
-    return planner.finish(ir.rewrite(
-        kernel.body, lambda n: replace(n, plan=_gemm(planner, n)) if isinstance(n, ir.Gemm) and n.plan is None else None))
+    return planner.finish(
+        ir.rewrite(
+            kernel.body,
+            lambda n: replace(n, plan=_gemm(planner, n)) if isinstance(n, ir.Gemm) and n.plan is None else None,
+        )
+    )
 
 
 def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
@@ -41,8 +45,12 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     names = planner.slot_names((rows, cols), set())
     k = ir.Var(planner.fresh("k", "depth"), kind="loop")
     kk = ir.Var(planner.fresh("kk", "depth_in_vector"), kind="loop")
-    width = _depth_width(planner, gemm, depth, max([rows.slots] * (not gemm.transpose_a) + [cols.slots] * gemm.transpose_b,
-                                                       default=1))
+    width = _depth_width(
+        planner,
+        gemm,
+        depth,
+        max([rows.slots] * (not gemm.transpose_a) + [cols.slots] * gemm.transpose_b, default=1),
+    )
     step: ir.Expr = ir.Const(1)
     if width > 1:
         step = planner.constant("K_VEC", width, "steps of depth that one load serves", legal="1, 2 or 4")
@@ -53,7 +61,11 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     a = _operand(planner, gemm.a, "a", rows, names[0], k, at, a_along, gemm.transpose_a, step, dtype)
     b = _operand(planner, gemm.b, "b", cols, names[1], k, at, b_along, not gemm.transpose_b, step, dtype)
     template = "gemm_fma" if width > 1 else "gemm_fma_step"
-    return OpPlan(template, _values(planner, gemm, a, b, names, k, kk, depth, step, dtype), _reason(a, b, rows, cols, width))
+    return OpPlan(
+        template,
+        _values(planner, gemm, a, b, names, k, kk, depth, step, dtype),
+        _reason(a, b, rows, cols, width),
+    )
 
 
 # Registers for the part of one operand that is loaded along the depth. Measured on an H200 with 8 x 8 tiles:
@@ -68,8 +80,12 @@ def _depth_width(planner: Planner, gemm: ir.Gemm, depth: ir.Expr, slots: int) ->
         return 1
     width = along_width(slots)
     while width > 1 and any(
-            (planner.value(depth) or 1) % width or (planner.value(r.buffer.shape[-1]) or 1) % width
-            or multiple_of(r.offsets[-1], planner.env) % width or width * r.buffer.dtype.bytes > 16 for r in along):
+        (planner.value(depth) or 1) % width
+        or (planner.value(r.buffer.shape[-1]) or 1) % width
+        or multiple_of(r.offsets[-1], planner.env) % width
+        or width * r.buffer.dtype.bytes > 16
+        for r in along
+    ):
         width //= 2
     return width
 
@@ -79,13 +95,26 @@ def along_width(slots: int) -> int:
     return max(w for w in (1, 2, 4) if w == 1 or w * slots <= _ALONG_REGISTERS)
 
 
-def _operand(planner: Planner, region: ir.Region, name: str, axis: Axis, slot: str, k: ir.Var, at: ir.Expr,
-             along_k: bool, k_first: bool, step: ir.Expr, dtype: DType) -> Operand:
+def _operand(
+    planner: Planner,
+    region: ir.Region,
+    name: str,
+    axis: Axis,
+    slot: str,
+    k: ir.Var,
+    at: ir.Expr,
+    along_k: bool,
+    k_first: bool,
+    step: ir.Expr,
+    dtype: DType,
+) -> Operand:
     """How a thread loads its part of one operand: rows (or columns) by slot, depth by k."""
     loop = planner.slot_loop(axis, slot)
     position = coordinate(axis, loop.var)
-    if axis.padded:                               # slots beyond the tile read its last row again
-        position = arith.binary("min", position, arith.subtract(region.extents[-1 if k_first else -2], ir.Const(1)))
+    if axis.padded:  # slots beyond the tile read its last row again
+        position = arith.binary(
+            "min", position, arith.subtract(region.extents[-1 if k_first else -2], ir.Const(1))
+        )
     slots = ir.Var(axis.slots_name, kind="knob")
     shape = (slots, step) if along_k else (slots,)
     registers = ir.Buffer(name, shape, dtype, "local")
@@ -107,8 +136,11 @@ def _operand(planner: Planner, region: ir.Region, name: str, axis: Axis, slot: s
 def _row_vectors(planner: Planner, region: ir.Region, axis: Axis) -> bool:
     """Whether runs of the axis' width are aligned in the operand's rows."""
     pitch = planner.value(region.buffer.shape[-1]) or 1
-    return pitch % axis.vector == 0 and multiple_of(region.offsets[-1], planner.env) % axis.vector == 0 \
+    return (
+        pitch % axis.vector == 0
+        and multiple_of(region.offsets[-1], planner.env) % axis.vector == 0
         and axis.vector * region.buffer.dtype.bytes <= 16
+    )
 
 
 def _values(planner: Planner, gemm: ir.Gemm, a: Operand, b: Operand, names, k, kk, depth, step, dtype) -> dict:
@@ -120,16 +152,25 @@ def _values(planner: Planner, gemm: ir.Gemm, a: Operand, b: Operand, names, k, k
 
     def element(operand: Operand, slot: ir.Expr) -> ir.Load:
         return ir.Load(operand.registers, (slot, kk) if operand.along_k else (slot,))
+
     product = arith.binary("*", element(a, r), element(b, c))
     update = ir.Store(gemm.c.buffer, accumulator.indices, arith.binary("+", accumulator, product))
     loops = tuple(planner.slot_loop(axis, name) for axis, name in zip(c_axes[-2:], names))
     clear = tuple(_clear(gemm, loops, accumulator, dtype)) if gemm.clear else ()
     outer = [x for x in (a, b) if x.along_k]
     inner = [x for x in (a, b) if not x.along_k]
-    return {"k": k, "kk": kk, "depth": depth, "step": step, "clear": clear,
-            "outer": [x.registers for x in outer], "load_outer": _nests(outer),
-            "inner": [x.registers for x in inner], "load_inner": _nests(inner),
-            "multiply": (Nest(plan=_snake(planner, loops, update, c_axes[-1].slots > 1)),)}
+    return {
+        "k": k,
+        "kk": kk,
+        "depth": depth,
+        "step": step,
+        "clear": clear,
+        "outer": [x.registers for x in outer],
+        "load_outer": _nests(outer),
+        "inner": [x.registers for x in inner],
+        "load_inner": _nests(inner),
+        "multiply": (Nest(plan=_snake(planner, loops, update, c_axes[-1].slots > 1)),),
+    }
 
 
 def _snake(planner: Planner, loops: tuple[Loop, Loop], update: ir.Store, wide: bool) -> NestPlan:
@@ -157,4 +198,6 @@ def _nests(operands: list[Operand]) -> tuple[Nest, ...]:
 def _reason(a: Operand, b: Operand, rows: Axis, cols: Axis, width: int) -> str:
     text = f"scalar multiply-add on a {rows.slots} x {cols.slots} register tile of each thread"
     along = " and ".join(x.registers.name for x in (a, b) if x.along_k)
-    return text + (f"; {along} loaded {width} steps of depth at a time" if along else "; one load per step of depth")
+    return text + (
+        f"; {along} loaded {width} steps of depth at a time" if along else "; one load per step of depth"
+    )

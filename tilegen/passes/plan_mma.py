@@ -20,15 +20,31 @@ from tilegen.targets.base import Target
 
 
 # Names in the emitted text, and what they become where the user has taken them.
-_NAMES = {"k": "depth", "i": "tile_m", "j": "tile_n", "q": "quarter", "a": "a_regs", "b": "b_regs", "lane": "lane_id",
-          "row": "tile_row", "col": "tile_col"}
+_NAMES = {
+    "k": "depth",
+    "i": "tile_m",
+    "j": "tile_n",
+    "q": "quarter",
+    "a": "a_regs",
+    "b": "b_regs",
+    "lane": "lane_id",
+    "row": "tile_row",
+    "col": "tile_col",
+}
 
 
 def plan_mma(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
-    return planner.finish(ir.rewrite(
-        kernel.body, lambda n: replace(n, plan=_gemm(planner, n))
-        if isinstance(n, ir.Gemm) and isinstance(n.plan, MmaChoice) else None))
+    return planner.finish(
+        ir.rewrite(
+            kernel.body,
+            lambda n: (
+                replace(n, plan=_gemm(planner, n))
+                if isinstance(n, ir.Gemm) and isinstance(n.plan, MmaChoice)
+                else None
+            ),
+        )
+    )
 
 
 def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
@@ -38,17 +54,33 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     step = planner.constant("MMA_K", choice.k, "depth of one mma instruction", knob=False)
     planner.check_multiple(depth, step, "the depth of a block is made of whole mma steps")
     for axis, extent, size in ((rows, gemm.c.extents[-2], 2), (cols, gemm.c.extents[-1], 4)):
-        planner.checks.setdefault(Check(arith.binary("==", arith.modulo(ir.Var(axis.slots_name, kind="knob"), size),
-                                                     ir.Const(0)), "a warp's part is made of 16 x 16 pieces"))
+        planner.checks.setdefault(
+            Check(
+                arith.binary("==", arith.modulo(ir.Var(axis.slots_name, kind="knob"), size), ir.Const(0)),
+                "a warp's part is made of 16 x 16 pieces",
+            )
+        )
     name = {n: planner.fresh(n, other) for n, other in _NAMES.items()}
     tiles_m = _tiles(planner, rows, "M")
     tiles_n = _tiles(planner, cols, "N")
-    values = {**name, "depth": depth, "step": step, "tiles_m": tiles_m, "tiles_n": tiles_n, "helper": choice.helper,
-              "clear": gemm.clear, "c": gemm.c.buffer.name,
-              "c_lead": "[0]" * (len(gemm.c.extents) - 2)}
+    values = {
+        **name,
+        "depth": depth,
+        "step": step,
+        "tiles_m": tiles_m,
+        "tiles_n": tiles_n,
+        "helper": choice.helper,
+        "clear": gemm.clear,
+        "c": gemm.c.buffer.name,
+        "c_lead": "[0]" * (len(gemm.c.extents) - 2),
+    }
     values["load_a"] = _load_a(planner, gemm, choice, rows, name)
     values["load_b"] = _load_b(gemm, cols, name)
-    return OpPlan("gemm_mma", values, choice.reason + "; " + values["load_a"].pop("why") + "; " + values["load_b"].pop("why"))
+    return OpPlan(
+        "gemm_mma",
+        values,
+        choice.reason + "; " + values["load_a"].pop("why") + "; " + values["load_b"].pop("why"),
+    )
 
 
 def _tiles(planner: Planner, axis: Axis, letter: str) -> ir.Var:
@@ -56,13 +88,21 @@ def _tiles(planner: Planner, axis: Axis, letter: str) -> ir.Var:
     stem = axis.slots_name.rpartition("_")[0]
     name = f"{stem}_TILES_{letter}"
     what = {"M": "of 16 rows", "N": "of 8 columns"}[letter]
-    planner.constant(name, axis.slots // 2, f"mma tiles {what} in a warp's part", knob=False,
-                     expr=arith.divide(ir.Var(axis.slots_name, kind="knob"), ir.Const(2)))
+    planner.constant(
+        name,
+        axis.slots // 2,
+        f"mma tiles {what} in a warp's part",
+        knob=False,
+        expr=arith.divide(ir.Var(axis.slots_name, kind="knob"), ir.Const(2)),
+    )
     return ir.Var(name, kind="knob")
 
 
 def _element(region: ir.Region, row: ir.Expr, col: ir.Expr) -> ir.Load:
-    index = tuple(region.offsets[:-2]) + (arith.add(region.offsets[-2], row), arith.add(region.offsets[-1], col))
+    index = tuple(region.offsets[:-2]) + (
+        arith.add(region.offsets[-2], row),
+        arith.add(region.offsets[-1], col),
+    )
     return ir.Load(region.buffer, index)
 
 
@@ -79,10 +119,10 @@ def _lane_part(lane: str, divisor: int, modulus: int = 0) -> ir.Expr:
 def _place(axis: Axis, slot: ir.Expr, lane: str, of_row: bool) -> ir.Expr:
     """The first of 8 elements that a warp holds in a pair of slots, plus lane % 8: where one row of an
     8 x 8 matrix lies."""
-    if of_row:                                   # row = slot * THREADS_M + warp row * 8 + lane % 8
+    if of_row:  # row = slot * THREADS_M + warp row * 8 + lane % 8
         base = arith.multiply(slot, ir.Var(axis.count_name, kind="knob"))
         warp = ir.Call(f"device:warp_row<{axis.warps_name}>", (), int32)
-    else:                                        # col = (slot / 2 * THREADS_N * 2) + warp col * 8
+    else:  # col = (slot / 2 * THREADS_N * 2) + warp col * 8
         base = arith.multiply(slot, arith.multiply(ir.Var(axis.count_name, kind="knob"), ir.Const(2)))
         warp = ir.Call(f"device:warp_col<{axis.warps_name}>", (), int32)
     return arith.add(base, arith.multiply(warp, ir.Const(8)))
@@ -92,10 +132,14 @@ def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, name
     i, k, lane = _var(name["i"]), _var(name["k"]), name["lane"]
     if choice.a_in_registers:
         axes = planner.layout(gemm.a.buffer).axes
-        return {"form": "registers", "buffer": gemm.a.buffer.name, "lead": "[0]" * (len(axes) - 2),
-                "why": f"A is already in the registers of {gemm.a.buffer.name}"}
+        return {
+            "form": "registers",
+            "buffer": gemm.a.buffer.name,
+            "lead": "[0]" * (len(axes) - 2),
+            "why": f"A is already in the registers of {gemm.a.buffer.name}",
+        }
     size = gemm.a.buffer.dtype.bytes
-    half = 16 // size                                                    # elements of one 16-byte row
+    half = 16 // size  # elements of one 16-byte row
     slot = arith.add(arith.multiply(ir.Const(2), i), _lane_part(lane, 8, 2))
     if not gemm.transpose_a:
         row = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 1, 8))

@@ -16,10 +16,10 @@ from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.passes.accesses import common_guard, conjunction, guard_statements
 from tilegen.passes.divergence import depends_on_thread, differing, heads
-from tilegen.passes.plan_copies import strided
 from tilegen.passes.plan_storage import declared
 from tilegen.passes.planner import THREAD, Planner, coordinate, unit
 from tilegen.passes.replicas import speaker_of
+from tilegen.passes.walks import strided
 from tilegen.plan import Loop, NestPlan
 from tilegen.targets.base import Target
 
@@ -31,7 +31,9 @@ def plan_parallel(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     return planner.finish(_block_level(planner, kernel.body, differing(kernel), False))
 
 
-def _block_level(planner: Planner, statements: tuple[ir.Stmt, ...], own: set[str], divergent: bool) -> tuple[ir.Stmt, ...]:
+def _block_level(
+    planner: Planner, statements: tuple[ir.Stmt, ...], own: set[str], divergent: bool
+) -> tuple[ir.Stmt, ...]:
     """Statements that the whole block runs together; some of the threads only, where `divergent`. `own` are
     the names whose values differ between threads."""
     result: list[ir.Stmt] = []
@@ -44,8 +46,13 @@ def _block_level(planner: Planner, statements: tuple[ir.Stmt, ...], own: set[str
         elif isinstance(s, ir.If):
             head = guard_statements((replace(s, then=(), otherwise=()),), planner.ranges)[0]
             inside = divergent or depends_on_thread(heads(s), own)
-            result.append(replace(head, then=_block_level(planner, s.then, own, inside),
-                                  otherwise=_block_level(planner, s.otherwise, own, inside)))
+            result.append(
+                replace(
+                    head,
+                    then=_block_level(planner, s.then, own, inside),
+                    otherwise=_block_level(planner, s.otherwise, own, inside),
+                )
+            )
         else:
             guarded = guard_statements((s,), planner.ranges)[0]
             result.append(guarded if divergent or depends_on_thread(s, own) else _one_thread(guarded))
@@ -95,8 +102,13 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     whole = conjunction(guards)
     loops = _drop_unused(loops, body, whole)
     once = speaker_of(planner, axes, *_component_threads(planner, nest)) if touches == "write" else None
-    return NestPlan(tuple(loops), body, guard=whole, once=once,
-                    reason="each thread computes the elements of the fragments that it holds")
+    return NestPlan(
+        tuple(loops),
+        body,
+        guard=whole,
+        once=once,
+        reason="each thread computes the elements of the fragments that it holds",
+    )
 
 
 def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
@@ -106,7 +118,12 @@ def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     body = guard_statements(nest.body, planner.ranges)
     guard, body = common_guard(body)
     loops = tuple(_drop_unused(list(loops), body, guard))
-    return NestPlan(loops, _with_declarations(planner, body), guard=guard, reason="no fragment: the block walks the box, neighbours in one warp")
+    return NestPlan(
+        loops,
+        _with_declarations(planner, body),
+        guard=guard,
+        reason="no fragment: the block walks the box, neighbours in one warp",
+    )
 
 
 def _with_declarations(planner: Planner, body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
@@ -117,10 +134,17 @@ def _with_declarations(planner: Planner, body: tuple[ir.Stmt, ...]) -> tuple[ir.
 def _refuse_scalars(nest: ir.Parallel) -> None:
     for s in nest.body:
         for node in ir.walk(s):
-            if isinstance(node, ir.Store) and node.buffer.scope == "var" and not _declared_inside(nest, node.buffer):
+            if (
+                isinstance(node, ir.Store)
+                and node.buffer.scope == "var"
+                and not _declared_inside(nest, node.buffer)
+            ):
                 raise TilegenError(
-                    "TG0208", f"T.Parallel writes the scalar {node.buffer.name}, which all its iterations share",
-                    node.loc or nest.loc, hint="use T.reduce_*, an atomic on shared memory, or a serial loop")
+                    "TG0208",
+                    f"T.Parallel writes the scalar {node.buffer.name}, which all its iterations share",
+                    node.loc or nest.loc,
+                    hint="use T.reduce_*, an atomic on shared memory, or a serial loop",
+                )
 
 
 def _declared_inside(nest: ir.Parallel, buffer: ir.Buffer) -> bool:
@@ -131,17 +155,24 @@ def _touches_memory(nest: ir.Parallel) -> str:
     """'write', 'read' or '': what the nest does to shared and global memory. A print counts as a write:
     it has to happen once."""
     nodes = [n for s in nest.body for n in ir.walk(s)]
-    if any(isinstance(n, ir.Print) or isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY for n in nodes):
+    if any(
+        isinstance(n, ir.Print) or isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY
+        for n in nodes
+    ):
         return "write"
     return "read" if any(isinstance(n, ir.Load) and n.buffer.scope in _MEMORY for n in nodes) else ""
 
 
 def _to_slots(body: tuple[ir.Stmt, ...], slots: dict[str, ir.Expr]) -> tuple[ir.Stmt, ...]:
     """Elements of fragments by the thread's slot instead of the tile's index."""
+
     def rule(node):
         if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.scope == "fragment":
-            return replace(node, indices=tuple(slots.get(i.name, i) if isinstance(i, ir.Var) else i for i in node.indices))
+            return replace(
+                node, indices=tuple(slots.get(i.name, i) if isinstance(i, ir.Var) else i for i in node.indices)
+            )
         return None
+
     return ir.rewrite(body, rule)
 
 
@@ -160,7 +191,11 @@ def _drop_unused(loops: list[Loop], body, guard: ir.Expr | None) -> list[Loop]:
 
 
 def _component_threads(planner: Planner, nest: ir.Parallel) -> tuple[int, int]:
-    buffers = [n.buffer for s in nest.body for n in ir.walk(s)
-               if isinstance(n, (ir.Load, ir.Store, ir.Atomic)) and n.buffer.scope == "fragment"]
+    buffers = [
+        n.buffer
+        for s in nest.body
+        for n in ir.walk(s)
+        if isinstance(n, (ir.Load, ir.Store, ir.Atomic)) and n.buffer.scope == "fragment"
+    ]
     layout = planner.layout(buffers[0])
     return layout.threads_m, layout.threads_n

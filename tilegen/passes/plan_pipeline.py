@@ -33,11 +33,20 @@ def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         if reason:
             return replace(node, plan=SynchronousPlan(reason))
         return _pipelined(node, producers, _stages(stages, count, constants, taken), taken, staged)
+
     body = ir.rewrite(kernel.body, rule)
     if staged:
-        body = ir.rewrite(body, lambda n: replace(n, buffer=staged[n.buffer.name])
-                          if isinstance(n, ir.Alloc) and n.buffer.name in staged else None)
-    return replace(kernel, body=body, plan=replace(kernel.plan or KernelPlan(), constants=tuple(constants.values())))
+        body = ir.rewrite(
+            body,
+            lambda n: (
+                replace(n, buffer=staged[n.buffer.name])
+                if isinstance(n, ir.Alloc) and n.buffer.name in staged
+                else None
+            ),
+        )
+    return replace(
+        kernel, body=body, plan=replace(kernel.plan or KernelPlan(), constants=tuple(constants.values()))
+    )
 
 
 def _stages(stages: ir.Expr, count: int, constants: dict[str, Constant], taken: set[str]) -> ir.Expr:
@@ -47,7 +56,9 @@ def _stages(stages: ir.Expr, count: int, constants: dict[str, Constant], taken: 
     name = "STAGES" if constants.get("STAGES", count) in (count, constants.get("STAGES")) else "STAGES_2"
     while name in taken or name in constants and constants[name].value != count:
         name += "_"
-    constants[name] = Constant(name, count, "tiles of each operand that are on their way or in use", "2 and up", knob=True)
+    constants[name] = Constant(
+        name, count, "tiles of each operand that are on their way or in use", "2 and up", knob=True
+    )
     return constants[name].var
 
 
@@ -76,12 +87,17 @@ def _conflict(loop: ir.For, kernel: ir.Kernel, producers: int, filled, staged) -
         return "another pipelined loop fills the same buffers"
     inside = sum(1 for n in ir.walk(loop.body) if isinstance(n, ir.Buffer) and n.name in names)
     everywhere = sum(1 for n in ir.walk(kernel.body) if isinstance(n, ir.Buffer) and n.name in names)
-    if everywhere - inside > len(names):                       # more than their Allocs
+    if everywhere - inside > len(names):  # more than their Allocs
         return "a loaded tile is used outside of the loop"
     rest = loop.body[producers:]
     for node in ir.walk(rest):
-        written = node.dst.buffer if isinstance(node, (ir.Copy, ir.Fill)) else \
-            node.buffer if isinstance(node, (ir.Store, ir.Atomic)) else None
+        written = (
+            node.dst.buffer
+            if isinstance(node, (ir.Copy, ir.Fill))
+            else node.buffer
+            if isinstance(node, (ir.Store, ir.Atomic))
+            else None
+        )
         if written is not None and written.name in names:
             return f"{written.name} is written again after it was loaded"
         if isinstance(node, (ir.Break, ir.Continue)):
@@ -96,27 +112,41 @@ def _conflict(loop: ir.For, kernel: ir.Kernel, producers: int, filled, staged) -
 
 
 def _is_load(s: ir.Stmt) -> bool:
-    return isinstance(s, ir.Copy) and s.src.buffer.scope == "global" and s.dst.buffer.scope == "shared" \
-        and s.src.buffer.dtype == s.dst.buffer.dtype and s.dst.extents == s.dst.buffer.shape
+    return (
+        isinstance(s, ir.Copy)
+        and s.src.buffer.scope == "global"
+        and s.dst.buffer.scope == "shared"
+        and s.src.buffer.dtype == s.dst.buffer.dtype
+        and s.dst.extents == s.dst.buffer.shape
+    )
 
 
 def _pipelined(loop: ir.For, producers: int, stages: ir.Expr, taken: set[str], staged) -> ir.For:
     stage = ir.Var(_fresh("stage", taken), kind="let")
     steps = ir.Var(_fresh("steps", taken), kind="let")
-    buffers = {s.dst.buffer.name: replace(s.dst.buffer, shape=(stages, *s.dst.buffer.shape))
-               for s in loop.body[:producers]}
+    buffers = {
+        s.dst.buffer.name: replace(s.dst.buffer, shape=(stages, *s.dst.buffer.shape))
+        for s in loop.body[:producers]
+    }
     staged.update(buffers)
 
     def rule(node):
         if isinstance(node, ir.Region) and node.buffer.name in buffers:
-            return replace(node, buffer=buffers[node.buffer.name], offsets=(stage, *node.offsets),
-                           extents=(ir.Const(1), *node.extents))
+            return replace(
+                node,
+                buffer=buffers[node.buffer.name],
+                offsets=(stage, *node.offsets),
+                extents=(ir.Const(1), *node.extents),
+            )
         if isinstance(node, ir.Load) and node.buffer.name in buffers:
             return replace(node, buffer=buffers[node.buffer.name], indices=(stage, *node.indices))
         return None
+
     body = ir.rewrite(loop.body, rule)
-    body = tuple(replace(s, options=(*s.options, ("asynchronous", True))) if i < producers else s
-                 for i, s in enumerate(body))
+    body = tuple(
+        replace(s, options=(*s.options, ("asynchronous", True))) if i < producers else s
+        for i, s in enumerate(body)
+    )
     names = ", ".join(buffers)
     reason = f"cp.async: {names} are loaded STAGES - 1 steps ahead; one barrier a step"
     return replace(loop, body=body, plan=PipelinePlan(producers, stages, stage, steps, tuple(buffers), reason))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.layout import Axis
-from tilegen.passes.planner import Planner, coordinate, unit
+from tilegen.passes.planner import Planner, coordinate, memory_name, unit
 from tilegen.plan import KernelPlan, OpPlan
 from tilegen.targets.base import Target
 
@@ -22,8 +22,10 @@ _ACROSS = {"sum": "sum", "abssum": "sum", "max": "max", "absmax": "max", "min": 
 def plan_reduce(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
     scratch: dict[str, tuple[DType, int]] = {}
-    body = ir.rewrite(kernel.body, lambda n: replace(n, plan=_reduce(planner, n, scratch))
-                      if isinstance(n, ir.Reduce) else None)
+    body = ir.rewrite(
+        kernel.body,
+        lambda n: replace(n, plan=_reduce(planner, n, scratch)) if isinstance(n, ir.Reduce) else None,
+    )
     kernel = planner.finish(body)
     plan: KernelPlan = kernel.plan
     return replace(kernel, plan=replace(plan, scratch=tuple(scratch.items())))
@@ -47,10 +49,16 @@ def _reduce(planner: Planner, reduce: ir.Reduce, scratch) -> OpPlan:
     values = {
         "kept": [planner.slot_loop(axes[d], slot[d]) for d in kept],
         "along": [] if unit(axis) else [planner.slot_loop(axis, slot[reduce.dim])],
-        "partial": partial, "identity": identity(reduce.op, dtype), "dtype": dtype,
+        "partial": partial,
+        "identity": identity(reduce.op, dtype),
+        "dtype": dtype,
         "update": _combine(reduce.op, partial, element, dtype),
-        "guard": arith.less(coordinate(axis, index[reduce.dim]), reduce.src.extents[reduce.dim]) if axis.padded else None,
-        "result": _result(reduce, index), **_across(planner, reduce, axis, partial, dtype, scratch)}
+        "guard": arith.less(coordinate(axis, index[reduce.dim]), reduce.src.extents[reduce.dim])
+        if axis.padded
+        else None,
+        "result": _result(reduce, index),
+        **_across(planner, reduce, axis, partial, dtype, scratch),
+    }
     combined = values.pop("combined")
     values["stored"] = combined if reduce.clear else _combine(reduce.op, values["result"], combined, dtype)
     return OpPlan("reduce", values, values.pop("why"))
@@ -88,11 +96,17 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     power = axis.threads & (axis.threads - 1) == 0
     if axis.digit != "m" and power and axis.threads <= planner.target.warp_size:
         call = ir.Call(f"device:{verb}_in_warp<{across.name}>", (partial,), dtype)
-        return {"combined": call, "why": f"the {axis.threads} threads of a row exchange values inside their warp"}
+        return {
+            "combined": call,
+            "why": f"the {axis.threads} threads of a row exchange values inside their warp",
+        }
     room = ir.Var(_scratch(planner, dtype, scratch), dtype)
     if axis.digit != "m" and power:
         call = ir.Call(f"device:{verb}_across_warps<{across.name}>", (partial, room), dtype)
-        return {"combined": call, "why": f"{axis.threads} threads share a row: by warp, then through shared memory"}
+        return {
+            "combined": call,
+            "why": f"{axis.threads} threads share a row: by warp, then through shared memory",
+        }
     stride = axis.fast_name if axis.digit == "m" else "1"
     call = ir.Call(f"device:{verb}_across_threads<{across.name}, {stride}>", (partial, room), dtype)
     return {"combined": call, "why": f"{axis.threads} threads hold parts of a column: through shared memory"}
@@ -100,6 +114,7 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
 
 def _scratch(planner: Planner, dtype: DType, scratch) -> str:
     """The member of Smem for values of `dtype` on their way between threads."""
-    name = "scratch" if not scratch or list(scratch)[0] == dtype.name else f"scratch_{dtype.name}"
-    scratch[dtype.name] = (name, planner.threads)
-    return "s." + name
+    if dtype.name not in scratch:
+        wanted = ("scratch", f"scratch_{dtype.name}") if not scratch else (f"scratch_{dtype.name}",)
+        scratch[dtype.name] = (f"{memory_name(planner.kernel)}.{planner.fresh(*wanted)}", planner.threads)
+    return scratch[dtype.name][0]

@@ -36,6 +36,7 @@ class Planner:
         nodes = list(ir.walk(self.kernel))
         self.taken = {n.name for n in nodes if isinstance(n, (ir.Var, ir.Buffer))} | set(self.env)
         self.taken |= {v.name for v in self.kernel.sizes} | {axis.name for axis in plan.axes}
+        self.taken |= {"shared", memory_name(self.kernel)}
 
     @property
     def threads(self) -> int:
@@ -86,6 +87,8 @@ class Planner:
             self.check(condition, message)
 
     def finish(self, body: tuple[ir.Stmt, ...], **changes) -> ir.Kernel:
+        for condition in self.ranges.assumed:
+            self.check(condition, "tiles fit into the tensors without a rest")
         plan = replace(self.kernel.plan, constants=tuple(self.constants.values()), checks=tuple(self.checks), **changes)
         return replace(self.kernel, body=body, plan=plan)
 
@@ -103,6 +106,17 @@ class Planner:
             name = self.fresh(pool[len(names)], pool[len(names)] + "_slot", used=used | set(names))
             names.append(name)
         return names
+
+
+_MEMORY_NAMES = {"gpu": ("s", "smem", "shared_memory", "memory_of_the_block"),
+                 "cpu": ("t", "tiles", "tiles_of_the_thread", "memory_of_the_block")}
+
+
+def memory_name(kernel: ir.Kernel, family: str = "gpu") -> str:
+    """The name of the block's Smem (on a CPU: Tiles) in the entry: `s` (`t`) where the kernel has no such
+    name itself."""
+    names = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Var, ir.Buffer))}
+    return next(name for name in _MEMORY_NAMES[family] if name not in names)
 
 
 def unit(axis: Axis) -> bool:

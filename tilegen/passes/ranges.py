@@ -10,16 +10,61 @@ from tilegen import arith, ir
 
 @dataclass
 class Ranges:
-    """`ranges[name]` is inclusive; `limits[name]` an expression that the name stays below."""
+    """`ranges[name]` is inclusive; `limits[name]` an expression that the name stays below;
+    `values[name]` what a name stands for. `assumed` collects what a proof took from the values of
+    knobs: the emitted file asserts it, so that turning a knob cannot break the proof unnoticed."""
 
     ranges: dict[str, arith.Range] = field(default_factory=dict)
     limits: dict[str, ir.Expr] = field(default_factory=dict)
+    values: dict[str, ir.Expr] = field(default_factory=dict)
+    assumed: dict[ir.Expr, None] = field(default_factory=dict)
 
     def below(self, index: ir.Expr, extent: ir.Expr) -> bool:
-        """Whether `index < extent` always holds, as far as numbers and equal names tell."""
-        if arith.bounds(index, self.ranges)[1] < arith.bounds(extent, self.ranges)[0]:
-            return True
-        return isinstance(index, ir.Var) and self.limits.get(index.name) == extent
+        """Whether `index < extent` always holds; what that takes from knobs is noted in `assumed`."""
+        if isinstance(index, ir.Var) and index.name in self.values:
+            index = self.values[index.name]
+        if isinstance(index, ir.Var) and index.name in self.limits:
+            return self._at_most(self.limits[index.name], extent)
+        if isinstance(index, ir.Const):
+            return self._at_most(arith.add(index, 1), extent)
+        tile = self._tile_of(index, extent)
+        if tile is not None:
+            return self._assume(arith.binary("==", arith.modulo(extent, tile), ir.Const(0)))
+        known = {
+            n.name
+            for part in (index, extent)
+            for n in ir.walk(part)
+            if isinstance(n, ir.Var) and n.kind == "knob"
+        }
+        return not known and arith.bounds(index, self.ranges)[1] < arith.bounds(extent, self.ranges)[0]
+
+    def _at_most(self, limit: ir.Expr, extent: ir.Expr) -> bool:
+        return limit == extent or self._assume(arith.binary("<=", limit, extent))
+
+    def _assume(self, condition: ir.Expr) -> bool:
+        """Whether a condition on knobs and constants holds for their values."""
+        numbers = {name: low for name, (low, high) in self.ranges.items() if low == high}
+        holds = bool(arith.evaluate(condition, numbers))
+        if holds and not isinstance(condition, ir.Const):
+            self.assumed.setdefault(condition)
+        return holds
+
+    def _tile_of(self, index: ir.Expr, extent: ir.Expr) -> ir.Expr | None:
+        """T, where index is v * T + c with v < ceildiv(extent, T) and c < T."""
+        if not (isinstance(index, ir.BinOp) and index.op == "+"):
+            return None
+        for start, inner in ((index.a, index.b), (index.b, index.a)):
+            if not (isinstance(start, ir.BinOp) and start.op == "*" and isinstance(inner, ir.Var)):
+                continue
+            for outer, tile in ((start.a, start.b), (start.b, start.a)):
+                blocks = ir.Call("ceildiv", (extent, tile), extent.dtype)
+                if (
+                    isinstance(outer, ir.Var)
+                    and self.limits.get(outer.name) == blocks
+                    and self.limits.get(inner.name) == tile
+                ):
+                    return tile
+        return None
 
     def natural(self, index: ir.Expr) -> bool:
         """Whether `index >= 0` always holds."""
@@ -49,6 +94,7 @@ def collect(kernel: ir.Kernel) -> Ranges:
             case ir.For():
                 _counter(known, statement.var, statement.start, statement.stop)
             case ir.Let() if statement.var.dtype.is_integer:
+                known.values[statement.var.name] = statement.value
                 _widen(known, statement.var.name, arith.bounds(statement.value, known.ranges))
     return known
 

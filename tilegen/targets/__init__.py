@@ -31,6 +31,9 @@ def find(name: str, arch: str | None = None) -> Target:
     arch = arch or module.DEFAULT_ARCH
     if arch not in module.ARCHS:
         near = difflib.get_close_matches(arch, module.ARCHS, 1)
-        raise TilegenError("TG0502", f"target {name} has no arch {arch!r}" + (f"; did you mean {near[0]}?" if near else ""),
-                           hint=f"use one of {', '.join(module.ARCHS)}")
+        raise TilegenError(
+            "TG0502",
+            f"target {name} has no arch {arch!r}" + (f"; did you mean {near[0]}?" if near else ""),
+            hint=f"use one of {', '.join(module.ARCHS)}",
+        )
     return module.make(arch)

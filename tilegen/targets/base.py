@@ -11,22 +11,22 @@ from tilegen.dtypes import DType
 class Target:
     """Facts of one target and arch. Passes receive it and read; nothing here plans."""
 
-    name: str                            # cuda, hip, maca, cpu
-    arch: str                            # sm_80, gfx942, avx2
-    family: str                          # 'gpu' or 'cpu': which list of passes plans for it
-    suffix: str                          # of emitted files: .cu
-    folders: tuple[str, ...]             # template folders, searched in order
+    name: str  # cuda, hip, maca, cpu
+    arch: str  # sm_80, gfx942, avx2
+    family: str  # 'gpu' or 'cpu': which list of passes plans for it
+    suffix: str  # of emitted files: .cu
+    folders: tuple[str, ...]  # template folders, searched in order
     warp_size: int = 1
     max_threads: int = 1024
-    max_shared: int = 0                  # bytes of shared memory that one block may have
-    max_registers: int = 255             # of 32 bits, per thread
-    register_file: int = 0               # of 32 bits, per SM; 0: occupancy is left to the compiler
-    vector_bytes: int = 16               # widest memory access
-    async_copies: bool = False           # copies from global to shared memory in the background
+    max_shared: int = 0  # bytes of shared memory that one block may have
+    max_registers: int = 255  # of 32 bits, per thread
+    register_file: int = 0  # of 32 bits, per SM; 0: occupancy is left to the compiler
+    vector_bytes: int = 16  # widest memory access
+    async_copies: bool = False  # copies from global to shared memory in the background
     includes: tuple[str, ...] = ()
     types: dict[str, str] = field(default_factory=dict, hash=False)
-    functions: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)   # dtype -> name -> spelling
-    compile_line: str = ""               # how a person builds the file alone
+    functions: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)  # dtype -> name -> spelling
+    compile_line: str = ""  # how a person builds the file alone
 
     def type(self, dtype: DType) -> str:
         """The name of an element type in emitted text."""
@@ -34,12 +34,23 @@ class Target:
 
 
 # The C spelling of element types, shared by all targets.
-C_TYPES = {"float64": "double", "float32": "float", "int8": "signed char", "int16": "short", "int32": "int",
-           "int64": "long long", "uint8": "unsigned char", "uint16": "unsigned short", "uint32": "unsigned",
-           "uint64": "unsigned long long"}
+C_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned",
+    "uint64": "unsigned long long",
+}
 
-_NAMES = ("exp exp2 exp10 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
-          "erf pow fmod hypot floor ceil round trunc nearbyint").split()
+_NAMES = (
+    "exp exp2 exp10 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh "
+    "erf pow fmod hypot floor ceil round trunc nearbyint"
+).split()
 
 # C's math library: float takes an f.
 C_FUNCTIONS = {
@@ -54,10 +65,30 @@ def gpu_functions() -> dict[str, dict[str, str]]:
     """The functions of device code: C's, and instructions that CUDA, HIP and MACA give the same names."""
     result = {dtype: dict(names) for dtype, names in C_FUNCTIONS.items()}
     tests = {"isnan": "is_nan", "isinf": "is_infinite", "isfinite": "is_finite"}
-    result["float32"] |= {"rsqrt": "rsqrtf", "atan2": "atan2f", "copysign": "copysignf", "atomic_add": "atomicAdd", **tests}
-    result["float64"] |= {"rsqrt": "rsqrt", "atan2": "atan2", "copysign": "copysign", "atomic_add": "atomicAdd", **tests}
+    result["float32"] |= {
+        "rsqrt": "rsqrtf",
+        "atan2": "atan2f",
+        "copysign": "copysignf",
+        "atomic_add": "atomicAdd",
+        **tests,
+    }
+    result["float64"] |= {
+        "rsqrt": "rsqrt",
+        "atan2": "atan2",
+        "copysign": "copysign",
+        "atomic_add": "atomicAdd",
+        **tests,
+    }
     for dtype in ("int32", "int64", "uint32", "uint64"):
         long = "ll" if dtype.endswith("64") else ""
-        result[dtype] = {"abs": "abs", "min": "min", "max": "max", "popcount": f"__popc{long}", "clz": f"__clz{long}",
-                         "atomic_add": "atomicAdd", "atomic_max": "atomicMax", "atomic_min": "atomicMin"}
+        result[dtype] = {
+            "abs": "abs",
+            "min": "min",
+            "max": "max",
+            "popcount": f"__popc{long}",
+            "clz": f"__clz{long}",
+            "atomic_add": "atomicAdd",
+            "atomic_max": "atomicMax",
+            "atomic_min": "atomicMin",
+        }
     return result

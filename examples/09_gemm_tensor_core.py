@@ -1,0 +1,19 @@
+"""C = A @ B in float16 on the tensor cores: the kernel of 06_gemm.py with another dtype and deeper stages."""
+
+import tilegen
+import tilegen.language as T
+
+
+@tilegen.jit
+def matmul(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"], C: T.Tensor[("M", "N"), "float16"],
+           BM=T.by_target(128, cpu=480), BN=T.by_target(128, cpu=1024), BK=T.by_target(64, cpu=256), stages=3):
+    with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (bx, by):
+        A_shared = T.alloc_shared((BM, BK), "float16")
+        B_shared = T.alloc_shared((BK, BN), "float16")
+        C_local = T.alloc_fragment((BM, BN), "float32")
+        T.clear(C_local)
+        for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+            T.copy(A[by * BM, ko * BK], A_shared)
+            T.copy(B[ko * BK, bx * BN], B_shared)
+            T.gemm(A_shared, B_shared, C_local)
+        T.copy(C_local, C[by * BM, bx * BN])

@@ -1,0 +1,147 @@
+"""The GPU benchmarks: python tests/bench/gpu.py [--json FILE]
+
+Every kernel is the committed example, emitted for the device's arch and checked against its peer before it
+is timed. Peers run in the same process and the same rounds: cuBLAS, cuDNN and FlashAttention through
+torch, torch's own kernels, and a plain copy for what memory allows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
+
+from race import race, report  # noqa: E402
+from tilegen import kernel_files  # noqa: E402
+
+
+def example(name: str, **values):
+    """The kernel of an example file, with knobs."""
+    kernel = kernel_files.find(str(ROOT / "examples" / name))
+    return kernel.specialize(**values) if values else kernel
+
+
+def cuda_clock():
+    """Times one call with events, after the L2 cache was overwritten."""
+    flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+
+    def clock(f) -> float:
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        flush.zero_()
+        start.record()
+        f()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) * 1e-3
+    return clock
+
+
+def checked(name: str, got: torch.Tensor, want: torch.Tensor, tolerance: float) -> None:
+    error = ((got.double() - want.double()).norm() / want.double().norm()).item()
+    assert error < tolerance, f"{name}: relative error {error}"
+
+
+def gemm_f32(clock) -> list[dict]:
+    rows = []
+    for n in (1024, 2048, 4096, 8192):
+        a, b, c = (torch.randn(n, n, device="cuda") for _ in range(3))
+        want = a @ b
+        kernel = example("06_gemm.py")
+        c.fill_(float("nan"))
+        kernel(a, b, c)
+        checked("matmul", c, want, 1e-5)
+        times = race({"cuBLAS": lambda: torch.mm(a, b, out=want), "tilegen 06_gemm": kernel.bind(a, b, c)}, clock)
+        rows += report(f"gemm f32 {n}^3", times, flops=2 * n**3)
+    return rows
+
+
+def gemm_f16(clock) -> list[dict]:
+    rows = []
+    for n in (2048, 4096, 8192):
+        a, b = (torch.randn(n, n, device="cuda", dtype=torch.half) for _ in range(2))
+        c, want = torch.empty_like(a), a @ b
+        kernel = example("09_gemm_tensor_core.py")
+        c.fill_(float("nan"))
+        kernel(a, b, c)
+        checked("matmul", c, want, 2e-3)
+        times = race({"cuBLAS": lambda: torch.mm(a, b, out=want), "tilegen 09": kernel.bind(a, b, c)}, clock)
+        rows += report(f"gemm f16 {n}^3", times, flops=2 * n**3)
+    return rows
+
+
+def rows_of_8192(clock) -> list[dict]:
+    n = 8192
+    x, gamma, beta = torch.randn(n, n, device="cuda"), torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
+    y, z = torch.empty_like(x), torch.empty_like(x)
+    softmax, layernorm = example("04_softmax.py"), example("05_layernorm.py")
+    softmax(x, y)
+    checked("softmax", y, torch.softmax(x, -1), 1e-5)
+    layernorm(x, gamma, beta, z)
+    checked("layernorm", z, F.layer_norm(x, (n,), gamma, beta), 1e-5)
+    times = race({"copy": lambda: y.copy_(x), "torch softmax": lambda: torch.softmax(x, -1, out=y),
+                  "tilegen 04_softmax": softmax.bind(x, y),
+                  "torch layer_norm": lambda: F.layer_norm(x, (n,), gamma, beta),
+                  "tilegen 05_layernorm": layernorm.bind(x, gamma, beta, z)}, clock)
+    return report("rows f32 8192 x 8192", times, moved=8 * n * n)
+
+
+def elementwise(clock) -> list[dict]:
+    n = 8192
+    x, y, z = (torch.randn(n, n, device="cuda") for _ in range(3))
+    add, transpose = example("01_add.py"), example("03_transpose.py")
+    add(x, y, z)
+    checked("add", z, x + y, 1e-6)
+    rows = report("add f32 8192 x 8192", race({"torch": lambda: torch.add(x, y, out=z), "tilegen 01_add": add.bind(x, y, z)},
+                                              clock), moved=12 * n * n)
+    transpose(x, z)
+    checked("transpose", z, x.t(), 1e-7)
+    times = race({"copy": lambda: z.copy_(y), "torch": lambda: z.copy_(x.t()), "tilegen 03_transpose": transpose.bind(x, z)},
+                 clock)
+    return rows + report("transpose f32 8192 x 8192", times, moved=8 * n * n)
+
+
+def attention(clock) -> list[dict]:
+    rows = []
+    batch, heads, size = 4, 16, 64
+    for length in (1024, 4096):
+        q, k, v = (torch.randn(batch, heads, length, size, device="cuda", dtype=torch.half) for _ in range(3))
+        out = torch.empty_like(q)
+
+        def peer(backend):
+            def run():
+                with sdpa_kernel(backend):
+                    return F.scaled_dot_product_attention(q, k, v)
+            return run
+        kernel = example("10_flash_attention.py")
+        flat = [t.view(batch * heads, length, size) for t in (q, k, v, out)]
+        kernel(*flat)
+        checked("attention", out, peer(SDPBackend.FLASH_ATTENTION)(), 2e-3)
+        times = race({"FlashAttention-2": peer(SDPBackend.FLASH_ATTENTION), "cuDNN": peer(SDPBackend.CUDNN_ATTENTION),
+                      "tilegen 10": kernel.bind(*flat)}, clock)
+        rows += report(f"attention f16 D64 T{length}", times, flops=4 * batch * heads * length**2 * size)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", help="write the table there, as a list of objects")
+    path = parser.parse_args().json
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.manual_seed(0)
+    print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda)
+    clock = cuda_clock()
+    rows = [row for suite in (gemm_f32, rows_of_8192, elementwise, gemm_f16, attention) for row in suite(clock)]
+    if path:
+        pathlib.Path(path).write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

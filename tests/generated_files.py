@@ -1,0 +1,73 @@
+"""The emitted files of the examples, as they are committed under generated/."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tilegen import kernel_files, targets
+from tilegen.jit import Specialised
+from tilegen.runtime.contract import Contract, read_contract
+
+ROOT = Path(__file__).resolve().parent.parent
+ARCHS = {"cuda": "sm_80", "hip": "gfx942", "maca": "xcore1000", "cpu": "avx2"}
+EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
+
+
+class Generated(NamedTuple):
+    """One file: the example that it comes from, and its target."""
+
+    example: str
+    target: str
+
+    @property
+    def path(self) -> Path:
+        return ROOT / "generated" / self.target / (self.example + targets.find(self.target).suffix)
+
+    @property
+    def python(self) -> Path:
+        return ROOT / "examples" / f"{self.example}.py"
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def contract(self) -> Contract:
+        return read_contract(self.text, str(self.path))
+
+    def specialised(self, arch: str | None = None, **values: Any) -> Specialised:
+        """The example for the target, with these knobs and sizes. The working folder has to be ROOT."""
+        kernel = kernel_files.find(f"examples/{self.example}.py").specialize(**values)
+        return kernel.specialised(self.target, arch or ARCHS[self.target])
+
+    def __str__(self) -> str:
+        return f"{self.target}-{self.example}"
+
+
+FILES = [Generated(example, target) for target in ARCHS for example in EXAMPLES]
+
+
+# ---- Parts of a file -----------------------------------------------------------------------------
+@lru_cache
+def sections(text: str) -> dict[str, str]:
+    """{title: text} of the parts between `// ---- Title ---` lines; what is before the first is "Provenance"."""
+    pieces = re.split(r"^// ---- (.*?) -+\n", text, flags=re.MULTILINE)
+    return {"Provenance": pieces[0], **dict(zip(pieces[1::2], pieces[2::2]))}
+
+
+def without_selftest(text: str) -> str:
+    """The file up to the stand-alone part."""
+    return text.partition("// ---- Stand-alone")[0]
+
+
+def without_contract(text: str) -> str:
+    """The lines that a compiler of kernels reads, and their comments."""
+    return without_selftest(text).partition("// tilegen-launch:")[0]
+
+
+def code(text: str) -> str:
+    """Text without comments, and without what is quoted."""
+    return re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"', "", text)
