@@ -7,7 +7,7 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def transpose(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("N", "M"), "float32"], BT=64):
+def transpose(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("N", "M"), "float32"], BT=32):
     with T.Kernel(T.ceildiv(N, BT), T.ceildiv(M, BT), threads=256) as (bx, by):
         tile = T.alloc_shared((BT, BT), "float32")
         T.copy(A[by * BT, bx * BT], tile)

@@ -79,6 +79,18 @@ def test_extents_are_compared_as_numbers_and_sizes_by_form():
     assert code_of(kernel, BM=64) == "TG0101" and code_of(kernel, BN=8) == "TG0101"
 
 
+def test_branches_that_the_knobs_exclude_are_not_checked():
+    def kernel(A: T.Tensor[(64, 64), "float32"], columns=32):
+        with T.Kernel(1):
+            x = T.alloc_shared((64, 32), "float32")
+            if columns == 32:
+                T.copy(A[:, 0:32], x)
+            else:
+                T.copy(A[:, 0:64], x)
+
+    assert code_of(kernel) == "" and code_of(kernel, columns=64) == "TG0101"
+
+
 def test_shapes_of_reductions():
     def kernel(A: T.Tensor[(64,), "float32"], rows=4):
         with T.Kernel(1):

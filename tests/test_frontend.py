@@ -1,5 +1,6 @@
 """Kernel functions in both forms: parameters, sizes, knobs, values, access."""
 
+import numpy as np
 import pytest
 import tilegen.language as T
 from tilegen import ir
@@ -88,7 +89,7 @@ def test_every_statement_and_region_has_a_place():
 # ---- Knobs, sizes and values ---------------------------------------------------------------------
 def test_defaults_differ_by_target():
     assert parse(matmul, target="cpu").knobs[0].value == 480
-    assert parse(matmul, target="cpu", values={"BM": 96}).knobs[0].value == 96
+    assert parse(matmul, target="cpu", values={"BM": np.int64(96)}).knobs[0].value == 96
 
 
 def test_a_size_with_a_value_is_a_knob():

@@ -118,6 +118,22 @@ def test_slices_and_indices():
                           "A[0, 0] = y"]
 
 
+def test_a_region_is_indexed_again():
+    def kernel(A: T.Tensor[("B", "M", 64), "float32"], BM=16):
+        with T.Kernel(4) as bx:
+            x = T.alloc_shared((2, BM, 64), "float32")
+            part = x[1, 4:12, :]
+            part[2, 3] = A[bx, :, 0:32][5, -1]
+            part[0, 2, 3] = 1
+            T.copy(part[0:4, 8:], A[bx, 0, 0])
+
+    lines = body(kernel)[1:3]
+    assert lines == ["x[1, 6, 3] = A[bx, 5, 31]", "x[1, 6, 3] = 1.0"]
+    copy = parse(kernel).body[-1]
+    assert [show(o) for o in copy.src.offsets] == ["1", "4", "8"]
+    assert [show(e) for e in copy.src.extents] == ["1", "4", "56"]
+
+
 def test_messages():
     def kernel(A: T.Tensor[("N",), "float32"], BM=4):
         with T.Kernel(N) as bx:

@@ -116,6 +116,7 @@ def test_python_operators_and_functions():
             h = T.clamp(A[bx], 0, 1)
             i = pow(A[bx], 3)
             j = round(A[bx])
+            k2 = max(bx, 1, k)
 
     assert statements(kernel) == [
         "a: int32 = min(bx, 3) + max(bx, k) - abs(bx)", "b: int32 = bx // 2 % k << 1 >> 2",
@@ -123,7 +124,7 @@ def test_python_operators_and_functions():
         "f: int32 = truncdiv(bx, 2) + truncmod(bx, 2)",
         "g: float32 = (A[bx] if bx > 1 else 0.0) + (1.0 if bx > 1 else 2.0)",
         "h: float32 = min(max(A[bx], 0.0), 1.0)", "i: float32 = pow(A[bx], 3.0)",
-        "j: float32 = nearbyint(A[bx])"]
+        "j: float32 = nearbyint(A[bx])", "k2: int32 = max(max(bx, 1), k)"]
 
 
 @pytest.mark.parametrize("name", FLOAT_FUNCTIONS)

@@ -29,11 +29,6 @@ def wrong_number_of_loop_variables(A: T.Tensor[(64,), "float32"]):
             A[i] = 0
 
 
-def three_minima(A: T.Tensor[(64,), "float32"]):
-    with T.Kernel(1) as bx:
-        A[bx] = min(A[0], A[1], A[2])  # error: TG0005 nest the calls
-
-
 def wrong_policy(A: T.Tensor[(64, 64), "float16"]):
     with T.Kernel(1):
         x = T.alloc_shared((64, 64), "float16")

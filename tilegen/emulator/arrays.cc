@@ -7,12 +7,12 @@
 
 namespace tilegen_emulator {
 
-constexpr size_t fence_bytes = size_t(64) << 20;           // address space only, never touched
+constexpr size_t fence_bytes = size_t(64) << 20; // address space only, never touched
 
 static GuardedArray guard(void* data, size_t bytes, bool writable)
 {
     const size_t page = size_t(sysconf(_SC_PAGESIZE));
-    const size_t padded = (bytes + 15) & ~size_t(15);      // ends at a page, starts at a multiple of 16
+    const size_t padded = (bytes + 15) & ~size_t(15); // ends at a page, starts at a multiple of 16
     const size_t body = (padded + page - 1) / page * page, total = body + 2 * fence_bytes;
     void* mapping = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char* start = static_cast<char*>(mapping) + fence_bytes;
@@ -53,7 +53,7 @@ void guard_arrays(Launch& launch)
     launch.pointers.resize(size_t(request.argument_count));
     for (int i = 0; i < request.argument_count; ++i) {
         const Argument& argument = request.arguments[i];
-        launch.arrays.push_back({});             // one for each argument, so that its number is known
+        launch.arrays.push_back({}); // one for each argument, so that its number is known
         void* value = argument.data;
         if (argument.kind == 3) value = guarded_map(launch, argument);
         if (argument.kind == 1 || argument.kind == 2) {
@@ -91,8 +91,9 @@ void describe_address(const Launch& launch, const Thread* thread, const void* p,
         return;
     }
     if (thread && pointer >= thread->stack && pointer < thread->stack + stack_bytes)
-        snprintf(buffer, size, "the end of the thread's stack of %zu KB: its local arrays are too large", stack_bytes >> 10);
+        snprintf(buffer, size, "the end of the thread's stack of %zu KB: its local arrays are too large",
+                 stack_bytes >> 10);
     else snprintf(buffer, size, "address %p, which is in no array", p);
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

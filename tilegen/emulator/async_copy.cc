@@ -3,11 +3,16 @@
 
 namespace tilegen_emulator {
 
-struct QueuedCopy { char* destination; const char* source; size_t bytes, filled; Place at; };
+struct QueuedCopy {
+    char* destination;
+    const char* source;
+    size_t bytes, filled;
+    Place at;
+};
 
 struct CopyQueue {
-    std::vector<QueuedCopy> copies;              // in the order of issue
-    std::vector<size_t> group_ends;              // how many copies lie before the end of each group
+    std::vector<QueuedCopy> copies; // in the order of issue
+    std::vector<size_t> group_ends; // how many copies lie before the end of each group
 };
 
 // Without the checker, an address in the surroundings of an array is still known to be wrong.
@@ -18,8 +23,8 @@ static void check_source(const void* source, size_t bytes, Place at)
         if (!array.mapping || pointer < array.mapping || pointer >= array.mapping + array.mapped) continue;
         if (pointer >= array.data && pointer + bytes <= array.data + array.bytes) return;
         char where[200];
-        describe_address(*worker->launch, worker->running, pointer < array.data ? pointer : pointer + bytes - 1, where,
-                         sizeof where);
+        describe_address(*worker->launch, worker->running,
+                         pointer < array.data ? pointer : pointer + bytes - 1, where, sizeof where);
         fault(at, "out-of-bounds access: cp.async reads %zu bytes, %s", bytes, where);
     }
 }
@@ -27,10 +32,12 @@ static void check_source(const void* source, size_t bytes, Place at)
 void queue_copy(void* destination, const void* source, size_t bytes, size_t filled, Place at)
 {
     if (!is_shared(destination)) fault(at, "cp.async: the destination is not in shared memory");
-    if (uintptr_t(destination) % bytes) fault(at, "misaligned access: cp.async of %zu bytes to a multiple of %zu", bytes,
-                                              size_t(uintptr_t(destination) & -uintptr_t(destination)));
-    if (filled && uintptr_t(source) % bytes) fault(at, "misaligned access: cp.async of %zu bytes from a multiple of %zu",
-                                                   bytes, size_t(uintptr_t(source) & -uintptr_t(source)));
+    if (uintptr_t(destination) % bytes)
+        fault(at, "misaligned access: cp.async of %zu bytes to a multiple of %zu", bytes,
+              size_t(uintptr_t(destination) & -uintptr_t(destination)));
+    if (filled && uintptr_t(source) % bytes)
+        fault(at, "misaligned access: cp.async of %zu bytes from a multiple of %zu", bytes,
+              size_t(uintptr_t(source) & -uintptr_t(source)));
     if (filled) {
         check_source(source, filled, at);
         touch_read(source, filled, 1, "cp.async", at);
@@ -39,7 +46,8 @@ void queue_copy(void* destination, const void* source, size_t bytes, size_t fill
     memset(destination, 0xff, bytes);
     Thread& thread = *worker->running;
     if (!thread.copies) thread.copies = new CopyQueue;
-    thread.copies->copies.push_back({static_cast<char*>(destination), static_cast<const char*>(source), bytes, filled, at});
+    thread.copies->copies.push_back(
+        {static_cast<char*>(destination), static_cast<const char*>(source), bytes, filled, at});
 }
 
 void commit_copies(Place)
@@ -53,7 +61,8 @@ void wait_for_copies(int groups_pending, Place)
 {
     CopyQueue* queue = worker->running->copies;
     if (!queue || queue->group_ends.size() <= size_t(groups_pending)) return;
-    const size_t groups = queue->group_ends.size() - size_t(groups_pending), count = queue->group_ends[groups - 1];
+    const size_t groups = queue->group_ends.size() - size_t(groups_pending),
+                 count = queue->group_ends[groups - 1];
     for (size_t i = 0; i < count; ++i) {
         const QueuedCopy& copy = queue->copies[i];
         memcpy(copy.destination, copy.source, copy.filled);
@@ -75,4 +84,4 @@ void finish_copies(Thread& thread)
     thread.copies = nullptr;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

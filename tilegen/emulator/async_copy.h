@@ -13,24 +13,24 @@ void wait_for_copies(int groups_pending, Place at);
 inline void* copy_target(void* pointer, Place) { return pointer; }
 inline void* copy_target(uint32_t address, Place at) { return from_shared_address(address, 1, at); }
 
-#define TILEGEN_CP_ASYNC(BYTES)                                                                    \
-    template <class Target>                                                                        \
-    inline void cp_async_##BYTES(Target target, const void* source, bool inside = true, TILEGEN_AT) \
-    {                                                                                              \
-        queue_copy(copy_target(target, at), source, BYTES, inside ? BYTES : 0, at);                \
-    }
+#define TILEGEN_CP_ASYNC(BYTES)                                                                              \
+    template <class Target>                                                                                  \
+    inline void cp_async_##BYTES(Target target, const void* source, bool inside = true, TILEGEN_AT)          \
+    { queue_copy(copy_target(target, at), source, BYTES, inside ? BYTES : 0, at); }
 TILEGEN_CP_ASYNC(4)
 TILEGEN_CP_ASYNC(8)
 TILEGEN_CP_ASYNC(16)
 #undef TILEGEN_CP_ASYNC
 
 template <int BYTES> inline void cp_async(void* target, const void* source, TILEGEN_AT)
-{
-    queue_copy(target, source, BYTES, BYTES, at);
-}
+{ queue_copy(target, source, BYTES, BYTES, at); }
 
 inline void cp_async_commit(TILEGEN_AT) { commit_copies(at); }
 template <int PENDING> inline void cp_async_wait(TILEGEN_AT) { wait_for_copies(PENDING, at); }
-inline void cp_async_wait_all(TILEGEN_AT) { commit_copies(at); wait_for_copies(0, at); }
+inline void cp_async_wait_all(TILEGEN_AT)
+{
+    commit_copies(at);
+    wait_for_copies(0, at);
+}
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -5,8 +5,7 @@
 
 namespace tilegen_emulator {
 
-template <class Word>
-static bool exchange(void* pointer, uint64_t& before, uint64_t after)
+template <class Word> static bool exchange(void* pointer, uint64_t& before, uint64_t after)
 {
     Word expected = Word(before);
     const bool done = __atomic_compare_exchange_n(static_cast<Word*>(pointer), &expected, Word(after), false,
@@ -43,4 +42,4 @@ void touch_atomic(void* pointer, size_t bytes, Place at)
     if (++thread.spins % 64 == 0) yield(at);
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -26,7 +26,8 @@ RUNTIME = {
 _COMMON = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-pthread")
 _RUNTIME_FLAGS = (*_COMMON, "-O2", "-ftree-vectorize", "-g1")
 # vectors are read through pointers to scalars; an array that does not fit the stack must hit its guard page
-_KERNEL_FLAGS = (*_COMMON, "-fno-strict-aliasing", "-fno-math-errno", "-fstack-clash-protection", "-gdwarf-4", "-w")
+_KERNEL_FLAGS = (*_COMMON, "-fno-strict-aliasing", "-fno-math-errno", "-fstack-clash-protection", "-gdwarf-4",
+                 "-w")
 _FIRST_ERROR = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):(?:(?P<column>\d+):)? (?:fatal )?error: "
                           r"(?P<text>.+)$", re.MULTILINE)
 

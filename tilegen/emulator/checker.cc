@@ -51,30 +51,36 @@ void access_fault(Site site, const Site* other, const char* format, ...)
     abort();
 }
 
-static const char* verb(Kind kind) { return kind == Kind::read ? "reads" : kind == Kind::write ? "writes" : "updates"; }
+static const char* verb(Kind kind)
+{ return kind == Kind::read ? "reads" : kind == Kind::write ? "writes" : "updates"; }
 
 // ---- Shared memory -------------------------------------------------------------------------------
-[[noreturn]] static void race(const Thread& thread, const char* pointer, Kind kind, Site site, const Access& other,
-                              const char* did)
+[[noreturn]] static void race(const Thread& thread, const char* pointer, Kind kind, Site site,
+                              const Access& other, const char* did)
 {
     Checker& checker = *thread.block->group->checker;
     const Block& home = *thread.block;
-    const unsigned linear = other.thread % home.count, across = thread.identity.block_size.x, down = thread.identity.block_size.y;
+    const unsigned linear = other.thread % home.count, across = thread.identity.block_size.x,
+                   down = thread.identity.block_size.y;
     for (const Block& block : home.group->blocks) {
         if (pointer < block.arena || pointer >= block.arena + arena_bytes) continue;
         char where[200];
         describe_shared(block, pointer, where, sizeof where);
         const Site before = checker.sites[other.site];
-        access_fault(site, &before, "data race: this thread %s %s, which thread (%u, %u, %u)%s %s, and no barrier orders the two",
-                     verb(kind), where, linear % across, linear / across % down, linear / (across * down),
-                     other.thread / home.count == home.rank ? "" : " of another block", did);
+        access_fault(
+            site, &before,
+            "data race: this thread %s %s, which thread (%u, %u, %u)%s %s, and no barrier orders the two",
+            verb(kind), where, linear % across, linear / across % down, linear / (across * down),
+            other.thread / home.count == home.rank ? "" : " of another block", did);
     }
     abort();
 }
 
-static void check_read(const Thread& thread, SharedByte& byte, const char* pointer, Kind kind, Site site, const Access& now)
+static void check_read(const Thread& thread, SharedByte& byte, const char* pointer, Kind kind, Site site,
+                       const Access& now)
 {
-    if (byte.write.time && !(now.atomic && byte.write.atomic) && !has_seen(thread, byte.write.thread, byte.write.time))
+    if (byte.write.time && !(now.atomic && byte.write.atomic) &&
+        !has_seen(thread, byte.write.thread, byte.write.time))
         race(thread, pointer, kind, site, byte.write, "wrote");
     int slot = -1;
     for (int i = 0; i < reads_kept; ++i)
@@ -82,9 +88,11 @@ static void check_read(const Thread& thread, SharedByte& byte, const char* point
     byte.reads[slot >= 0 ? slot : int(now.thread % reads_kept)] = now;
 }
 
-static void check_write(const Thread& thread, SharedByte& byte, const char* pointer, Kind kind, Site site, const Access& now)
+static void check_write(const Thread& thread, SharedByte& byte, const char* pointer, Kind kind, Site site,
+                        const Access& now)
 {
-    if (byte.write.time && !(now.atomic && byte.write.atomic) && !has_seen(thread, byte.write.thread, byte.write.time))
+    if (byte.write.time && !(now.atomic && byte.write.atomic) &&
+        !has_seen(thread, byte.write.thread, byte.write.time))
         race(thread, pointer, kind, site, byte.write, "wrote");
     for (const Access& read : byte.reads)
         if (read.time && !(now.atomic && read.atomic) && !has_seen(thread, read.thread, read.time))
@@ -92,7 +100,8 @@ static void check_write(const Thread& thread, SharedByte& byte, const char* poin
     byte.write = now;
 }
 
-[[noreturn]] static void still_in_flight(const Block& block, const SharedByte& byte, size_t offset, Kind kind, Site site)
+[[noreturn]] static void still_in_flight(const Block& block, const SharedByte& byte, size_t offset, Kind kind,
+                                         Site site)
 {
     const Access& copy = byte.arriving ? byte.write : byte.reads[0];
     const Site before = block.group->checker->sites[copy.site];
@@ -102,8 +111,8 @@ static void check_write(const Thread& thread, SharedByte& byte, const char* poin
                  copy.thread % block.count, byte.arriving ? "writes" : "reads");
 }
 
-static void check_shared(Thread& thread, Block& block, const char* pointer, size_t bytes, Kind kind, Site site,
-                         bool is_async)
+static void check_shared(Thread& thread, Block& block, const char* pointer, size_t bytes, Kind kind,
+                         Site site, bool is_async)
 {
     Checker& checker = *block.group->checker;
     char where[200];
@@ -113,12 +122,14 @@ static void check_shared(Thread& thread, Block& block, const char* pointer, size
     std::vector<SharedByte>& shadow = checker.shared[block.rank];
     const size_t start = size_t(pointer - block.arena);
     if (shadow.size() < start + bytes) shadow.resize(start + bytes);
-    const Access now = {thread.time, number_in_group(thread), site_number(checker, site), kind == Kind::atomic, false};
+    const Access now = {thread.time, number_in_group(thread), site_number(checker, site),
+                        kind == Kind::atomic, false};
     // wgmma and TMA have their own way to the banks
     if (!is_async) note_bank_access(checker, thread, now.site, kind != Kind::read, uint32_t(start), bytes);
     for (size_t i = start; i < start + bytes; ++i) {
         SharedByte& byte = shadow[i];
-        if (byte.arriving || (byte.leaving && kind != Kind::read)) still_in_flight(block, byte, i, kind, site);
+        if (byte.arriving || (byte.leaving && kind != Kind::read))
+            still_in_flight(block, byte, i, kind, site);
         if (kind != Kind::write && !byte.written)
             access_fault(site, nullptr, "%s %s, which nobody has written", verb(kind),
                          describe_shared(block, block.arena + i, where, sizeof where));
@@ -143,32 +154,31 @@ void check_access(const void* address, size_t bytes, Kind kind, Site site, bool 
         if (!array.mapping || pointer < array.mapping || pointer >= array.mapping + array.mapped) continue;
         if (pointer < array.data || pointer + bytes > array.data + array.bytes) {
             char where[200];
-            describe_address(launch, &thread, pointer < array.data ? pointer : pointer + bytes - 1, where, sizeof where);
+            describe_address(launch, &thread, pointer < array.data ? pointer : pointer + bytes - 1, where,
+                             sizeof where);
             access_fault(site, nullptr, "out-of-bounds access: %s %zu bytes, %s", verb(kind), bytes, where);
         }
-        return check_global(*thread.block->group->checker, array, i, size_t(pointer - array.data), bytes, kind, site);
+        return check_global(*thread.block->group->checker, array, i, size_t(pointer - array.data), bytes,
+                            kind, site);
     }
 }
 
 static void touch(const void* pointer, size_t bytes, size_t alignment, Kind kind, const char* what, Place at)
 {
     if (uintptr_t(pointer) % alignment)
-        fault(at, "misaligned access: %s %s %zu bytes at an address that is not a multiple of %zu", what, verb(kind), bytes,
-              alignment);
+        fault(at, "misaligned access: %s %s %zu bytes at an address that is not a multiple of %zu", what,
+              verb(kind), bytes, alignment);
     if (worker->launch->request->check) check_access(pointer, bytes, kind, {0, at, what});
 }
 
 void touch_read(const void* pointer, size_t bytes, size_t alignment, const char* what, Place at)
-{
-    touch(pointer, bytes, alignment, Kind::read, what, at);
-}
+{ touch(pointer, bytes, alignment, Kind::read, what, at); }
 
 void touch_write(void* pointer, size_t bytes, size_t alignment, const char* what, Place at)
-{
-    touch(pointer, bytes, alignment, Kind::write, what, at);
-}
+{ touch(pointer, bytes, alignment, Kind::write, what, at); }
 
-void check_atomic(void* pointer, size_t bytes, Place at) { touch(pointer, bytes, bytes, Kind::atomic, "an atomic", at); }
+void check_atomic(void* pointer, size_t bytes, Place at)
+{ touch(pointer, bytes, bytes, Kind::atomic, "an atomic", at); }
 
 // ---- Asynchronous copies --------------------------------------------------------------------------
 static SharedByte* shadow_of(const void* pointer)
@@ -176,7 +186,8 @@ static SharedByte* shadow_of(const void* pointer)
     Group& group = *worker->running->block->group;
     for (Block& block : group.blocks)
         if (pointer >= block.arena && pointer < block.arena + arena_bytes)
-            return &group.checker->shared[block.rank][size_t(static_cast<const char*>(pointer) - block.arena)];
+            return &group.checker
+                        ->shared[block.rank][size_t(static_cast<const char*>(pointer) - block.arena)];
     return nullptr;
 }
 
@@ -230,16 +241,20 @@ void check_async_read(const void* pointer, size_t bytes, const char* what, Place
     Group& group = *worker->running->block->group;
     for (Block& block : group.blocks) {
         if (pointer < block.arena || pointer >= block.arena + arena_bytes) continue;
-        const SharedByte* shadow = &group.checker->shared[block.rank][size_t(static_cast<const char*>(pointer) - block.arena)];
+        const SharedByte* shadow =
+            &group.checker->shared[block.rank][size_t(static_cast<const char*>(pointer) - block.arena)];
         for (size_t i = 0; i < bytes; ++i) {
             const Access& write = shadow[i].write;
-            const Thread& writer = group.blocks[write.thread / block.count].threads[write.thread % block.count];
+            const Thread& writer =
+                group.blocks[write.thread / block.count].threads[write.thread % block.count];
             if (write.async || writer.fenced >= write.time) continue;
             const Site before = group.checker->sites[write.site];
-            access_fault(site, &before, "%s reads shared memory that thread %u wrote with ordinary stores and no fence_async_proxy after it",
+            access_fault(site, &before,
+                         "%s reads shared memory that thread %u wrote with ordinary stores and no "
+                         "fence_async_proxy after it",
                          what, writer.identity.linear);
         }
     }
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -17,7 +17,7 @@ struct Site {
 };
 
 struct Access {
-    uint32_t time, thread, site;                 // time 0: no access
+    uint32_t time, thread, site; // time 0: no access
     bool atomic, async;
 };
 
@@ -25,16 +25,18 @@ constexpr int reads_kept = 3;
 
 struct SharedByte {
     Access write, reads[reads_kept];
-    bool written, arriving;                      // arriving: an asynchronous copy is still to write it
-    uint16_t leaving;                            // so many asynchronous operations are still to read it
+    bool written, arriving; // arriving: an asynchronous copy is still to write it
+    uint16_t leaving;       // so many asynchronous operations are still to read it
 };
 
 struct GlobalByte {
-    Access write, read;                          // `thread` counts through the whole grid
-    uint32_t write_block, read_block;            // 1 + the number of the block
+    Access write, read;               // `thread` counts through the whole grid
+    uint32_t write_block, read_block; // 1 + the number of the block
 };
 
-struct GlobalPage { GlobalByte bytes[1024]; };
+struct GlobalPage {
+    GlobalByte bytes[1024];
+};
 
 struct ConflictCount {
     uint64_t instructions, steps, needed;
@@ -42,28 +44,29 @@ struct ConflictCount {
     bool write;
 };
 
-struct WarpAccesses;                             // conflicts.cc
+struct WarpAccesses; // conflicts.cc
 
 struct Checker {
     std::vector<std::vector<SharedByte>> shared; // of each block
     std::vector<Site> sites;
-    std::vector<uint32_t> site_slots;            // a hash table into `sites`
+    std::vector<uint32_t> site_slots;             // a hash table into `sites`
     std::vector<std::vector<GlobalPage*>> global; // of each array
-    std::vector<ConflictCount> conflicts;        // by site
-    std::vector<WarpAccesses*> warps;            // of the resident blocks
-    std::vector<bool> synchronised;              // blocks that talked to others through atomics
+    std::vector<ConflictCount> conflicts;         // by site
+    std::vector<WarpAccesses*> warps;             // of the resident blocks
+    std::vector<bool> synchronised;               // blocks that talked to others through atomics
 };
 
 enum class Kind { read, write, atomic };
 
-void note_bank_access(Checker& checker, const Thread& thread, uint32_t site, bool write, uint32_t address, size_t bytes);
+void note_bank_access(Checker& checker, const Thread& thread, uint32_t site, bool write, uint32_t address,
+                      size_t bytes);
 void finish_bank_accesses(Checker& checker);
 void report_conflicts(const Checker& checker, const Request& request, Report& report);
 uint32_t site_number(Checker& checker, Site site);
 void check_access(const void* pointer, size_t bytes, Kind kind, Site site, bool is_async = false);
-void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes, Kind kind,
-                  Site site);
+void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes,
+                  Kind kind, Site site);
 [[noreturn]] void access_fault(Site site, const Site* other, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -23,9 +23,11 @@ static void merge(Clock& into, const Clock* from, size_t threads)
         if (into.times[i] < from->times[i]) into.times[i] = from->times[i];
 }
 
-unsigned number_in_group(const Thread& thread) { return thread.block->rank * thread.block->count + thread.identity.linear; }
+unsigned number_in_group(const Thread& thread)
+{ return thread.block->rank * thread.block->count + thread.identity.linear; }
 
-static size_t threads_of(const Thread& thread) { return thread.block->group->blocks.size() * thread.block->count; }
+static size_t threads_of(const Thread& thread)
+{ return thread.block->group->blocks.size() * thread.block->count; }
 
 // Everything that one of the threads did before now happens before everything that any of them does after.
 void order_threads(Block& block, Thread* const* threads, size_t count)
@@ -78,8 +80,6 @@ void forget(Clock*& clock)
 }
 
 bool has_seen(const Thread& thread, unsigned other, uint32_t time)
-{
-    return other == number_in_group(thread) || (thread.seen && thread.seen->times[other] >= time);
-}
+{ return other == number_in_group(thread) || (thread.seen && thread.seen->times[other] >= time); }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -7,13 +7,28 @@ namespace tilegen_emulator {
 #define TILEGEN_AT Place at = Place::here()
 
 inline void __syncthreads(TILEGEN_AT) { block_barrier(at); }
-inline int __syncthreads_count(int p, TILEGEN_AT) { int r[3]; block_barrier_vote(p, r, at); return r[0]; }
-inline int __syncthreads_and(int p, TILEGEN_AT) { int r[3]; block_barrier_vote(p, r, at); return r[1]; }
-inline int __syncthreads_or(int p, TILEGEN_AT) { int r[3]; block_barrier_vote(p, r, at); return r[2]; }
+inline int __syncthreads_count(int p, TILEGEN_AT)
+{
+    int r[3];
+    block_barrier_vote(p, r, at);
+    return r[0];
+}
+inline int __syncthreads_and(int p, TILEGEN_AT)
+{
+    int r[3];
+    block_barrier_vote(p, r, at);
+    return r[1];
+}
+inline int __syncthreads_or(int p, TILEGEN_AT)
+{
+    int r[3];
+    block_barrier_vote(p, r, at);
+    return r[2];
+}
 inline void __syncwarp(uint64_t mask = all_lanes(), TILEGEN_AT) { warp_barrier(mask, at); }
 inline void __builtin_amdgcn_s_barrier(TILEGEN_AT) { block_barrier(at, "s_barrier"); }
 inline void __builtin_amdgcn_wave_barrier(TILEGEN_AT) { warp_barrier(all_lanes(), at); }
-// The compiler must not move accesses across a fence; the host's own order is strong enough beside our atomics.
+// The compiler must not move accesses across a fence; the host's own order is strong enough.
 inline void __threadfence() { asm volatile("" ::: "memory"); }
 inline void __threadfence_block() { asm volatile("" ::: "memory"); }
 inline void __threadfence_system() { asm volatile("" ::: "memory"); }
@@ -27,8 +42,7 @@ inline void bar_sync(int id, int threads, TILEGEN_AT) { join_barrier(id, threads
 inline void bar_arrive(int id, int threads, TILEGEN_AT) { join_barrier(id, threads, false, at); }
 
 // ---- Shuffles ------------------------------------------------------------------------------------
-template <class T>
-inline T shuffle_from(uint64_t mask, T value, unsigned source, Place at)
+template <class T> inline T shuffle_from(uint64_t mask, T value, unsigned source, Place at)
 {
     static_assert(sizeof(T) <= 8, "a shuffle moves at most 8 bytes");
     uint64_t word = 0;
@@ -39,8 +53,7 @@ inline T shuffle_from(uint64_t mask, T value, unsigned source, Place at)
     return result;
 }
 
-template <class T>
-inline T __shfl_sync(uint64_t mask, T value, int source, int width = warpSize, TILEGEN_AT)
+template <class T> inline T __shfl_sync(uint64_t mask, T value, int source, int width = warpSize, TILEGEN_AT)
 {
     const unsigned first = self().lane & ~unsigned(width - 1);
     return shuffle_from(mask, value, first | (unsigned(source) & unsigned(width - 1)), at);
@@ -69,54 +82,32 @@ inline T __shfl_up_sync(uint64_t mask, T value, unsigned offset, int width = war
 }
 
 template <class T> inline T __shfl(T value, int source, int width = warpSize, TILEGEN_AT)
-{
-    return __shfl_sync(all_lanes(), value, source, width, at);
-}
+{ return __shfl_sync(all_lanes(), value, source, width, at); }
 template <class T> inline T __shfl_xor(T value, int offset, int width = warpSize, TILEGEN_AT)
-{
-    return __shfl_xor_sync(all_lanes(), value, offset, width, at);
-}
+{ return __shfl_xor_sync(all_lanes(), value, offset, width, at); }
 template <class T> inline T __shfl_down(T value, unsigned offset, int width = warpSize, TILEGEN_AT)
-{
-    return __shfl_down_sync(all_lanes(), value, offset, width, at);
-}
+{ return __shfl_down_sync(all_lanes(), value, offset, width, at); }
 template <class T> inline T __shfl_up(T value, unsigned offset, int width = warpSize, TILEGEN_AT)
-{
-    return __shfl_up_sync(all_lanes(), value, offset, width, at);
-}
+{ return __shfl_up_sync(all_lanes(), value, offset, width, at); }
 
 // The emitted files' own names for a shuffle among the whole warp or wave.
 template <class T> inline T shuffle_xor(T value, int offset, TILEGEN_AT)
-{
-    return __shfl_xor_sync(all_lanes(), value, offset, warpSize, at);
-}
+{ return __shfl_xor_sync(all_lanes(), value, offset, warpSize, at); }
 template <class T> inline T shuffle_down(T value, unsigned offset, TILEGEN_AT)
-{
-    return __shfl_down_sync(all_lanes(), value, offset, warpSize, at);
-}
+{ return __shfl_down_sync(all_lanes(), value, offset, warpSize, at); }
 template <class T> inline T shuffle_up(T value, unsigned offset, TILEGEN_AT)
-{
-    return __shfl_up_sync(all_lanes(), value, offset, warpSize, at);
-}
+{ return __shfl_up_sync(all_lanes(), value, offset, warpSize, at); }
 template <class T> inline T shuffle_from_lane(T value, int source, TILEGEN_AT)
-{
-    return __shfl_sync(all_lanes(), value, source, warpSize, at);
-}
+{ return __shfl_sync(all_lanes(), value, source, warpSize, at); }
 inline int __builtin_amdgcn_ds_bpermute(int byte_address, int value, TILEGEN_AT)
-{
-    return shuffle_from(all_lanes(), value, unsigned(byte_address) / 4 % self().warp_size, at);
-}
+{ return shuffle_from(all_lanes(), value, unsigned(byte_address) / 4 % self().warp_size, at); }
 inline int __builtin_amdgcn_readfirstlane(int value, TILEGEN_AT)
-{
-    return shuffle_from(all_lanes(), value, 0, at);
-}
+{ return shuffle_from(all_lanes(), value, 0, at); }
 
 // ---- Votes ---------------------------------------------------------------------------------------
 inline uint64_t ballot_word(uint64_t mask, bool value, Place at) { return vote(mask, value, at); }
 inline unsigned __ballot_sync(uint64_t mask, int value, TILEGEN_AT)
-{
-    return unsigned(vote(mask, value != 0, at));
-}
+{ return unsigned(vote(mask, value != 0, at)); }
 inline unsigned long long __ballot(int value, TILEGEN_AT) { return vote(all_lanes(), value != 0, at); }
 inline int __any_sync(uint64_t mask, int value, TILEGEN_AT) { return vote(mask, value != 0, at) != 0; }
 inline int __all_sync(uint64_t mask, int value, TILEGEN_AT) { return vote(mask, value == 0, at) == 0; }
@@ -131,8 +122,7 @@ template <class T> inline unsigned __match_any_sync(uint64_t mask, T value, TILE
 }
 
 // ---- Reductions over a warp ----------------------------------------------------------------------
-template <class T, class Combine>
-inline T reduce_lanes(uint64_t mask, T value, Combine combine, Place at)
+template <class T, class Combine> inline T reduce_lanes(uint64_t mask, T value, Combine combine, Place at)
 {
     T result = value;
     bool first = true;
@@ -144,10 +134,10 @@ inline T reduce_lanes(uint64_t mask, T value, Combine combine, Place at)
     }
     return result;
 }
-#define TILEGEN_REDUCE(NAME, T, EXPRESSION)                                                        \
-    inline T NAME(uint64_t mask, T value, TILEGEN_AT)                                              \
-    {                                                                                              \
-        return reduce_lanes(mask, value, [](T a, T b) { return T(EXPRESSION); }, at);              \
+#define TILEGEN_REDUCE(NAME, T, EXPRESSION)                                                                  \
+    inline T NAME(uint64_t mask, T value, TILEGEN_AT)                                                        \
+    {                                                                                                        \
+        return reduce_lanes(mask, value, [](T a, T b) { return T(EXPRESSION); }, at);                        \
     }
 TILEGEN_REDUCE(__reduce_add_sync, unsigned, a + b)
 TILEGEN_REDUCE(__reduce_add_sync, int, a + b)
@@ -155,9 +145,9 @@ TILEGEN_REDUCE(__reduce_min_sync, unsigned, a < b ? a : b)
 TILEGEN_REDUCE(__reduce_min_sync, int, a < b ? a : b)
 TILEGEN_REDUCE(__reduce_max_sync, unsigned, a > b ? a : b)
 TILEGEN_REDUCE(__reduce_max_sync, int, a > b ? a : b)
-TILEGEN_REDUCE(__reduce_and_sync, unsigned, a & b)
+TILEGEN_REDUCE(__reduce_and_sync, unsigned, a& b)
 TILEGEN_REDUCE(__reduce_or_sync, unsigned, a | b)
 TILEGEN_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
 #undef TILEGEN_REDUCE
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

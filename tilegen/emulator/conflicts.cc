@@ -1,14 +1,14 @@
-// Bank conflicts. The lanes of a warp come to an access one after another; the n-th time that each of them comes
-// to a place in the code counts as one instruction of the warp. 32 banks of 4 bytes.
+// Bank conflicts. The lanes of a warp come to an access one after another; the n-th time that each of them
+// comes to a place in the code counts as one instruction of the warp. 32 banks of 4 bytes.
 #include "checker.h"
 
 namespace tilegen_emulator {
 
 constexpr int banks = 32, bank_bytes = 4;
-constexpr size_t most_open = 512;                // instructions for which lanes are still to come
+constexpr size_t most_open = 512; // instructions for which lanes are still to come
 
 struct OpenAccess {
-    uint32_t number;                             // the how-many-eth time
+    uint32_t number; // the how-many-eth time
     unsigned bytes;
     uint64_t lanes;
     uint32_t addresses[64];
@@ -17,11 +17,13 @@ struct OpenAccess {
 struct SiteInWarp {
     uint32_t site;
     bool write;
-    uint32_t times[64];                          // how often each lane was here
+    uint32_t times[64]; // how often each lane was here
     std::vector<OpenAccess> open;
 };
 
-struct WarpAccesses { std::vector<SiteInWarp> sites; };
+struct WarpAccesses {
+    std::vector<SiteInWarp> sites;
+};
 
 // The most different words that fall into one bank, for the lanes from `first` on.
 static int ways(const OpenAccess& access, unsigned first, unsigned count)
@@ -30,7 +32,8 @@ static int ways(const OpenAccess& access, unsigned first, unsigned count)
     int used[banks] = {}, worst = 0;
     for (unsigned lane = first; lane < first + count; ++lane) {
         if (!(access.lanes >> lane & 1)) continue;
-        const uint32_t start = access.addresses[lane] / bank_bytes, end = (access.addresses[lane] + access.bytes - 1) / bank_bytes;
+        const uint32_t start = access.addresses[lane] / bank_bytes,
+                       end = (access.addresses[lane] + access.bytes - 1) / bank_bytes;
         for (uint32_t word = start; word <= end; ++word) {
             const uint32_t bank = word % banks;
             bool known = false;
@@ -68,7 +71,8 @@ static SiteInWarp& site_in_warp(WarpAccesses& warp, uint32_t site, bool write)
     return warp.sites.back();
 }
 
-void note_bank_access(Checker& checker, const Thread& thread, uint32_t site, bool write, uint32_t address, size_t bytes)
+void note_bank_access(Checker& checker, const Thread& thread, uint32_t site, bool write, uint32_t address,
+                      size_t bytes)
 {
     const size_t number = thread.block->rank * 64 + thread.identity.warp_number;
     if (checker.warps.size() <= number) checker.warps.resize(number + 1);
@@ -84,7 +88,7 @@ void note_bank_access(Checker& checker, const Thread& thread, uint32_t site, boo
     access.addresses[lane] = address;
     const bool complete = access.lanes == (thread.warp->members & ~thread.warp->exited);
     if (!complete && place.open.size() < most_open) return;
-    if (!complete) i = 0;                        // the oldest: nobody else seems to come
+    if (!complete) i = 0; // the oldest: nobody else seems to come
     count_access(checker, place, place.open[i]);
     place.open.erase(place.open.begin() + long(i));
 }
@@ -107,10 +111,17 @@ void report_conflicts(const Checker& checker, const Request& request, Report& re
         if (!count.instructions) continue;
         const Site& site = checker.sites[i];
         ConflictRow& row = request.conflicts[report.conflict_count++];
-        row = {library_offset(site.address), count.instructions, count.steps, count.needed, count.worst, count.bytes,
-               count.write, site.at.line, {}};
+        row = {library_offset(site.address),
+               count.instructions,
+               count.steps,
+               count.needed,
+               count.worst,
+               count.bytes,
+               count.write,
+               site.at.line,
+               {}};
         snprintf(row.file, sizeof row.file, "%s", site.at.file ? site.at.file : "");
     }
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

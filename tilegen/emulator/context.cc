@@ -15,8 +15,7 @@
 
 #if TILEGEN_OWN_SWITCH && defined(__x86_64__)
 asm(".text\n"
-    ".globl " SYMBOL "\n"
-    SYMBOL ":\n"
+    ".globl " SYMBOL "\n" SYMBOL ":\n"
     "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
     "  movq %rsp, (%rdi)\n"
     "  movq %rsi, %rsp\n"
@@ -25,8 +24,7 @@ asm(".text\n"
 #elif TILEGEN_OWN_SWITCH
 asm(".text\n"
     ".globl " SYMBOL "\n"
-    ".p2align 2\n"
-    SYMBOL ":\n"
+    ".p2align 2\n" SYMBOL ":\n"
     "  sub sp, sp, #160\n"
     "  stp x19, x20, [sp, #0]\n  stp x21, x22, [sp, #16]\n  stp x23, x24, [sp, #32]\n"
     "  stp x25, x26, [sp, #48]\n  stp x27, x28, [sp, #64]\n  stp x29, x30, [sp, #80]\n"
@@ -56,13 +54,13 @@ void* new_context(void* stack_top, void (*entry)())
 {
     void** top = reinterpret_cast<void**>(uintptr_t(stack_top) & ~uintptr_t(15));
 #if defined(__x86_64__)
-    *--top = nullptr;                            // the return address of entry, which never returns
+    *--top = nullptr; // the return address of entry, which never returns
     *--top = reinterpret_cast<void*>(entry);
     for (int saved = 0; saved < 6; ++saved) *--top = nullptr;
 #else
     top -= 20;
     for (int saved = 0; saved < 20; ++saved) top[saved] = nullptr;
-    top[11] = reinterpret_cast<void*>(entry);    // x30
+    top[11] = reinterpret_cast<void*>(entry); // x30
 #endif
     return top;
 }
@@ -91,4 +89,4 @@ void* new_context(void* stack_top, void (*entry)())
 
 #endif
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

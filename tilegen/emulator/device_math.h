@@ -4,27 +4,57 @@
 
 namespace tilegen_emulator {
 
-#define TILEGEN_MATH1(NAME)                                                                        \
-    inline float NAME##f(float x) { return __builtin_##NAME##f(x); }                               \
-    inline float NAME(float x) { return __builtin_##NAME##f(x); }                                  \
-    inline double NAME(double x) { return __builtin_##NAME(x); }                                   \
+#define TILEGEN_MATH1(NAME)                                                                                  \
+    inline float NAME##f(float x) { return __builtin_##NAME##f(x); }                                         \
+    inline float NAME(float x) { return __builtin_##NAME##f(x); }                                            \
+    inline double NAME(double x) { return __builtin_##NAME(x); }                                             \
     inline double NAME(int x) { return __builtin_##NAME(double(x)); }
-#define TILEGEN_MATH2(NAME)                                                                        \
-    inline float NAME##f(float x, float y) { return __builtin_##NAME##f(x, y); }                   \
-    inline float NAME(float x, float y) { return __builtin_##NAME##f(x, y); }                      \
+#define TILEGEN_MATH2(NAME)                                                                                  \
+    inline float NAME##f(float x, float y) { return __builtin_##NAME##f(x, y); }                             \
+    inline float NAME(float x, float y) { return __builtin_##NAME##f(x, y); }                                \
     inline double NAME(double x, double y) { return __builtin_##NAME(x, y); }
 
-TILEGEN_MATH1(exp) TILEGEN_MATH1(exp2) TILEGEN_MATH1(expm1)
-TILEGEN_MATH1(log) TILEGEN_MATH1(log2) TILEGEN_MATH1(log10) TILEGEN_MATH1(log1p)
-TILEGEN_MATH1(sqrt) TILEGEN_MATH1(cbrt)
-TILEGEN_MATH1(sin) TILEGEN_MATH1(cos) TILEGEN_MATH1(tan) TILEGEN_MATH1(asin) TILEGEN_MATH1(acos)
-TILEGEN_MATH1(atan) TILEGEN_MATH1(sinh) TILEGEN_MATH1(cosh) TILEGEN_MATH1(tanh) TILEGEN_MATH1(asinh)
-TILEGEN_MATH1(acosh) TILEGEN_MATH1(atanh) TILEGEN_MATH1(erf) TILEGEN_MATH1(erfc)
-TILEGEN_MATH1(tgamma) TILEGEN_MATH1(lgamma)
-TILEGEN_MATH1(floor) TILEGEN_MATH1(ceil) TILEGEN_MATH1(trunc) TILEGEN_MATH1(round)
-TILEGEN_MATH1(rint) TILEGEN_MATH1(nearbyint) TILEGEN_MATH1(fabs)
-TILEGEN_MATH2(pow) TILEGEN_MATH2(fmod) TILEGEN_MATH2(fmin) TILEGEN_MATH2(fmax) TILEGEN_MATH2(atan2)
-TILEGEN_MATH2(hypot) TILEGEN_MATH2(copysign) TILEGEN_MATH2(remainder) TILEGEN_MATH2(fdim)
+TILEGEN_MATH1(exp)
+TILEGEN_MATH1(exp2)
+TILEGEN_MATH1(expm1)
+TILEGEN_MATH1(log)
+TILEGEN_MATH1(log2)
+TILEGEN_MATH1(log10)
+TILEGEN_MATH1(log1p)
+TILEGEN_MATH1(sqrt)
+TILEGEN_MATH1(cbrt)
+TILEGEN_MATH1(sin)
+TILEGEN_MATH1(cos)
+TILEGEN_MATH1(tan)
+TILEGEN_MATH1(asin)
+TILEGEN_MATH1(acos)
+TILEGEN_MATH1(atan)
+TILEGEN_MATH1(sinh)
+TILEGEN_MATH1(cosh)
+TILEGEN_MATH1(tanh)
+TILEGEN_MATH1(asinh)
+TILEGEN_MATH1(acosh)
+TILEGEN_MATH1(atanh)
+TILEGEN_MATH1(erf)
+TILEGEN_MATH1(erfc)
+TILEGEN_MATH1(tgamma)
+TILEGEN_MATH1(lgamma)
+TILEGEN_MATH1(floor)
+TILEGEN_MATH1(ceil)
+TILEGEN_MATH1(trunc)
+TILEGEN_MATH1(round)
+TILEGEN_MATH1(rint)
+TILEGEN_MATH1(nearbyint)
+TILEGEN_MATH1(fabs)
+TILEGEN_MATH2(pow)
+TILEGEN_MATH2(fmod)
+TILEGEN_MATH2(fmin)
+TILEGEN_MATH2(fmax)
+TILEGEN_MATH2(atan2)
+TILEGEN_MATH2(hypot)
+TILEGEN_MATH2(copysign)
+TILEGEN_MATH2(remainder)
+TILEGEN_MATH2(fdim)
 #undef TILEGEN_MATH1
 #undef TILEGEN_MATH2
 
@@ -40,7 +70,11 @@ inline float rcbrtf(float x) { return float(1 / __builtin_cbrt(double(x))); }
 inline float normcdff(float x) { return 0.5f * __builtin_erfcf(x * -0.70710678118654752f); }
 inline float exp10f(float x) { return float(__builtin_pow(10.0, double(x))); }
 inline double exp10(double x) { return __builtin_pow(10.0, x); }
-inline void sincosf(float x, float* s, float* c) { *s = __builtin_sinf(x); *c = __builtin_cosf(x); }
+inline void sincosf(float x, float* s, float* c)
+{
+    *s = __builtin_sinf(x);
+    *c = __builtin_cosf(x);
+}
 
 inline bool isnan(double x) { return x != x; }
 inline bool isinf(double x) { return __builtin_isinf(x); }
@@ -81,23 +115,33 @@ inline int __float2int_rd(float x) { return int(__builtin_floorf(x)); }
 inline int __float2int_ru(float x) { return int(__builtin_ceilf(x)); }
 inline float __int2float_rn(int x) { return float(x); }
 
-template <class T> struct IsFloating { static constexpr bool value = false; };
-template <> struct IsFloating<float> { static constexpr bool value = true; };
-template <> struct IsFloating<double> { static constexpr bool value = true; };
-template <> struct IsFloating<float16> { static constexpr bool value = true; };
-template <> struct IsFloating<bfloat16> { static constexpr bool value = true; };
+template <class T> struct IsFloating {
+    static constexpr bool value = false;
+};
+template <> struct IsFloating<float> {
+    static constexpr bool value = true;
+};
+template <> struct IsFloating<double> {
+    static constexpr bool value = true;
+};
+template <> struct IsFloating<float16> {
+    static constexpr bool value = true;
+};
+template <> struct IsFloating<bfloat16> {
+    static constexpr bool value = true;
+};
 
 // A NaN loses against a number, as in fminf and fmaxf.
-template <class A, class B>
-constexpr auto min(A a, B b) -> decltype(true ? A() : B())
+template <class A, class B> constexpr auto min(A a, B b) -> decltype(true ? A() : B())
 {
-    if constexpr (IsFloating<A>::value && IsFloating<B>::value) if (a != a) return b;
+    if constexpr (IsFloating<A>::value && IsFloating<B>::value)
+        if (a != a) return b;
     return b < a ? b : a;
 }
-template <class A, class B>
-constexpr auto max(A a, B b) -> decltype(true ? A() : B())
+template <class A, class B> constexpr auto max(A a, B b) -> decltype(true ? A() : B())
 {
-    if constexpr (IsFloating<A>::value && IsFloating<B>::value) if (a != a) return b;
+    if constexpr (IsFloating<A>::value && IsFloating<B>::value)
+        if (a != a) return b;
     return a < b ? b : a;
 }
 inline int umin(unsigned a, unsigned b) { return int(min(a, b)); }
@@ -149,4 +193,4 @@ template <class T> inline T __builtin_nontemporal_load(const T* p) { return *p; 
 inline long long clock64() { return 0; }
 inline int clock() { return 0; }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -17,11 +17,13 @@ static GlobalByte& global_byte(Checker& checker, size_t which, size_t offset)
 static uint32_t block_number(const Thread& thread)
 {
     const Identity& identity = thread.identity;
-    return (identity.block_index.z * identity.grid_size.y + identity.block_index.y) * identity.grid_size.x + identity.block_index.x;
+    return (identity.block_index.z * identity.grid_size.y + identity.block_index.y) * identity.grid_size.x +
+           identity.block_index.x;
 }
 
 // Blocks have no order between them, except through atomics: a block that has used one may have waited.
-static bool conflicts(const Thread& thread, const Checker& checker, const Access& other, uint32_t other_block, bool atomic)
+static bool conflicts(const Thread& thread, const Checker& checker, const Access& other, uint32_t other_block,
+                      bool atomic)
 {
     if (!other.time || (atomic && other.atomic)) return false;
     const uint32_t block = block_number(thread);
@@ -29,27 +31,33 @@ static bool conflicts(const Thread& thread, const Checker& checker, const Access
     return !checker.synchronised[block];
 }
 
-void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes, Kind kind, Site site)
+void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes,
+                  Kind kind, Site site)
 {
     Thread& thread = *worker->running;
     const uint32_t block = block_number(thread);
-    const Access now = {thread.time, number_in_group(thread), site_number(checker, site), kind == Kind::atomic, false};
+    const Access now = {thread.time, number_in_group(thread), site_number(checker, site),
+                        kind == Kind::atomic, false};
     if (kind == Kind::atomic) checker.synchronised[block] = true;
     for (size_t i = offset; i < offset + bytes; ++i) {
         GlobalByte& byte = global_byte(checker, which, i);
         const bool with_write = conflicts(thread, checker, byte.write, byte.write_block, now.atomic);
-        const bool with_read = kind != Kind::read && conflicts(thread, checker, byte.read, byte.read_block, now.atomic);
+        const bool with_read =
+            kind != Kind::read && conflicts(thread, checker, byte.read, byte.read_block, now.atomic);
         if (with_write || with_read) {
             const Access& other = with_write ? byte.write : byte.read;
             const uint32_t other_block = (with_write ? byte.write_block : byte.read_block) - 1;
             const dim3 grid = thread.identity.grid_size, size = thread.identity.block_size;
             const unsigned linear = other.thread % thread.block->count;
             const Site before = checker.sites[other.site];
-            access_fault(site, &before, "data race: this thread %s byte %zu of argument %zu (%zu bytes), which thread (%u, %u, %u) of "
+            access_fault(site, &before,
+                         "data race: this thread %s byte %zu of argument %zu (%zu bytes), which thread (%u, "
+                         "%u, %u) of "
                          "block (%u, %u, %u) %s, and nothing orders the two",
                          kind == Kind::read ? "reads" : "writes", i, which, array.bytes, linear % size.x,
                          linear / size.x % size.y, linear / (size.x * size.y), other_block % grid.x,
-                         other_block / grid.x % grid.y, other_block / (grid.x * grid.y), with_write ? "wrote" : "read");
+                         other_block / grid.x % grid.y, other_block / (grid.x * grid.y),
+                         with_write ? "wrote" : "read");
         }
         if (kind == Kind::read) byte.read = now, byte.read_block = block + 1;
         else byte.write = now, byte.write_block = block + 1;
@@ -87,4 +95,4 @@ void delete_checker()
     worker->checker = nullptr;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -10,28 +10,35 @@ static inline void instrumented(void* pointer, size_t bytes, size_t alignment, K
     if (!own || !own->running) return;
     const Site site = {uintptr_t(returns_to) - 1, {nullptr, 0}, nullptr};
     if (uintptr_t(pointer) % alignment)
-        access_fault(site, nullptr, "misaligned access: %s %zu bytes at an address that is not a multiple of %zu",
+        access_fault(site, nullptr,
+                     "misaligned access: %s %zu bytes at an address that is not a multiple of %zu",
                      kind == Kind::read ? "reads" : "writes", bytes, alignment);
     check_access(pointer, bytes, kind, site);
 }
 
 #define HOOK extern "C" __attribute__((visibility("hidden"))) void
-#define HOOKS(BYTES)                                                                                             \
-    HOOK __tsan_read##BYTES(void* p) { instrumented(p, BYTES, BYTES, Kind::read, __builtin_return_address(0)); } \
-    HOOK __tsan_write##BYTES(void* p) { instrumented(p, BYTES, BYTES, Kind::write, __builtin_return_address(0)); } \
-    HOOK __tsan_unaligned_read##BYTES(void* p) { instrumented(p, BYTES, 1, Kind::read, __builtin_return_address(0)); } \
-    HOOK __tsan_unaligned_write##BYTES(void* p) { instrumented(p, BYTES, 1, Kind::write, __builtin_return_address(0)); } \
-    HOOK __tsan_volatile_read##BYTES(void* p) { instrumented(p, BYTES, BYTES, Kind::read, __builtin_return_address(0)); } \
-    HOOK __tsan_volatile_write##BYTES(void* p) { instrumented(p, BYTES, BYTES, Kind::write, __builtin_return_address(0)); } \
-    HOOK __tsan_read_write##BYTES(void* p)                                                                       \
-    {                                                                                                            \
-        instrumented(p, BYTES, BYTES, Kind::read, __builtin_return_address(0));                                  \
-        instrumented(p, BYTES, BYTES, Kind::write, __builtin_return_address(0));                                 \
-    }                                                                                                            \
-    HOOK __tsan_unaligned_read_write##BYTES(void* p)                                                             \
-    {                                                                                                            \
-        instrumented(p, BYTES, 1, Kind::read, __builtin_return_address(0));                                      \
-        instrumented(p, BYTES, 1, Kind::write, __builtin_return_address(0));                                     \
+#define HOOKS(BYTES)                                                                                         \
+    HOOK __tsan_read##BYTES(void* p)                                                                         \
+    { instrumented(p, BYTES, BYTES, Kind::read, __builtin_return_address(0)); }                              \
+    HOOK __tsan_write##BYTES(void* p)                                                                        \
+    { instrumented(p, BYTES, BYTES, Kind::write, __builtin_return_address(0)); }                             \
+    HOOK __tsan_unaligned_read##BYTES(void* p)                                                               \
+    { instrumented(p, BYTES, 1, Kind::read, __builtin_return_address(0)); }                                  \
+    HOOK __tsan_unaligned_write##BYTES(void* p)                                                              \
+    { instrumented(p, BYTES, 1, Kind::write, __builtin_return_address(0)); }                                 \
+    HOOK __tsan_volatile_read##BYTES(void* p)                                                                \
+    { instrumented(p, BYTES, BYTES, Kind::read, __builtin_return_address(0)); }                              \
+    HOOK __tsan_volatile_write##BYTES(void* p)                                                               \
+    { instrumented(p, BYTES, BYTES, Kind::write, __builtin_return_address(0)); }                             \
+    HOOK __tsan_read_write##BYTES(void* p)                                                                   \
+    {                                                                                                        \
+        instrumented(p, BYTES, BYTES, Kind::read, __builtin_return_address(0));                              \
+        instrumented(p, BYTES, BYTES, Kind::write, __builtin_return_address(0));                             \
+    }                                                                                                        \
+    HOOK __tsan_unaligned_read_write##BYTES(void* p)                                                         \
+    {                                                                                                        \
+        instrumented(p, BYTES, 1, Kind::read, __builtin_return_address(0));                                  \
+        instrumented(p, BYTES, 1, Kind::write, __builtin_return_address(0));                                 \
     }
 HOOKS(1)
 HOOKS(2)
@@ -41,7 +48,8 @@ HOOKS(16)
 #undef HOOKS
 
 HOOK __tsan_read_range(void* p, size_t n) { instrumented(p, n, 1, Kind::read, __builtin_return_address(0)); }
-HOOK __tsan_write_range(void* p, size_t n) { instrumented(p, n, 1, Kind::write, __builtin_return_address(0)); }
+HOOK __tsan_write_range(void* p, size_t n)
+{ instrumented(p, n, 1, Kind::write, __builtin_return_address(0)); }
 HOOK __tsan_init() {}
 HOOK __tsan_func_entry(void*) {}
 HOOK __tsan_func_exit() {}
@@ -68,4 +76,4 @@ extern "C" __attribute__((visibility("hidden"))) void* __tsan_memset(void* to, i
     return memset(to, value, n);
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -10,7 +10,7 @@
 
 namespace tilegen_emulator {
 
-constexpr int watchdog_signal = SIGURG;          // ignored by default
+constexpr int watchdog_signal = SIGURG; // ignored by default
 constexpr size_t signal_stack_bytes = 64 << 10;
 
 // ---- Workers are kept, with their stacks, from launch to launch -----------------------------------
@@ -36,7 +36,7 @@ static void keep_worker(Worker* kept)
 static pthread_mutex_t signal_lock = PTHREAD_MUTEX_INITIALIZER;
 static int signal_users = 0;
 #if !defined(SI_KERNEL)
-#define SI_KERNEL 0x80                           // Linux on x86: no address, as for a misaligned vector
+#define SI_KERNEL 0x80 // Linux on x86: no address, as for a misaligned vector
 #endif
 
 static const int caught[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, watchdog_signal};
@@ -74,18 +74,21 @@ static void on_signal(int signal, siginfo_t* info, void* context)
         if (signal == watchdog_signal) return;
         for (int i = 0; i < 5; ++i)
             if (caught[i] == signal) sigaction(signal, &before[i], nullptr);
-        return;                                  // the fault happens again, for whoever was there before
+        return; // the fault happens again, for whoever was there before
     }
     char message[400], where[200];
     if (signal == SIGSEGV && info->si_code == SI_KERNEL) {
-        snprintf(message, sizeof message, "misaligned access: a vector at an address that is not a multiple of its size");
+        snprintf(message, sizeof message,
+                 "misaligned access: a vector at an address that is not a multiple of its size");
     } else if (signal == SIGSEGV || signal == SIGBUS) {
         describe_address(*worker->launch, worker->running, info->si_addr, where, sizeof where);
         snprintf(message, sizeof message, "out-of-bounds access: %s", where);
     } else if (signal == watchdog_signal) {
-        snprintf(message, sizeof message, "no end in sight: still running after %.0f s", worker->launch->request->timeout);
+        snprintf(message, sizeof message, "no end in sight: still running after %.0f s",
+                 worker->launch->request->timeout);
     } else {
-        snprintf(message, sizeof message, "%s", signal == SIGFPE ? "division by zero" : "an illegal instruction");
+        snprintf(message, sizeof message, "%s",
+                 signal == SIGFPE ? "division by zero" : "an illegal instruction");
     }
     fault_at_address(program_counter(*static_cast<ucontext_t*>(context)), message);
 }
@@ -108,12 +111,15 @@ static void release_signals()
 }
 
 // ---- The work of one worker ----------------------------------------------------------------------
-static uint64_t mix(uint64_t seed, uint64_t number) { return (seed + 1) * 0x9e3779b97f4a7c15ull ^ number * 0xd6e8feb86659fd93ull; }
+static uint64_t mix(uint64_t seed, uint64_t number)
+{ return (seed + 1) * 0x9e3779b97f4a7c15ull ^ number * 0xd6e8feb86659fd93ull; }
 
 static void place_blocks(Group& group, uint64_t number, const Request& request)
 {
-    const unsigned *cluster = request.cluster, across = request.grid[0] / cluster[0], down = request.grid[1] / cluster[1];
-    const unsigned x = unsigned(number % across), y = unsigned(number / across % down), z = unsigned(number / across / down);
+    const unsigned *cluster = request.cluster, across = request.grid[0] / cluster[0],
+                   down = request.grid[1] / cluster[1];
+    const unsigned x = unsigned(number % across), y = unsigned(number / across % down),
+                   z = unsigned(number / across / down);
     for (Block& block : group.blocks) {
         const unsigned rank = unsigned(&block - group.blocks.data());
         block.group = &group;
@@ -214,7 +220,8 @@ static double now()
     return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
-extern "C" __attribute__((visibility("default"))) int tilegen_emulator_launch(const Request* request, Report* report)
+extern "C" __attribute__((visibility("default"))) int tilegen_emulator_launch(const Request* request,
+                                                                              Report* report)
 {
     memset(report, 0, sizeof *report);
     Launch launch;
@@ -236,4 +243,4 @@ extern "C" __attribute__((visibility("default"))) int tilegen_emulator_launch(co
     return report->failed;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

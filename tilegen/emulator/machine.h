@@ -14,7 +14,9 @@
 #define TILEGEN_PLAIN __attribute__((no_sanitize("thread", "undefined")))
 #endif
 
-struct uint3 { unsigned x, y, z; };
+struct uint3 {
+    unsigned x, y, z;
+};
 
 struct dim3 {
     unsigned x, y, z;
@@ -30,9 +32,7 @@ struct Place {
     const char* file;
     int line;
     static constexpr Place here(const char* file = __builtin_FILE(), int line = __builtin_LINE())
-    {
-        return {file, line};
-    }
+    { return {file, line}; }
 };
 
 // The part of a thread that a kernel may look at.
@@ -58,7 +58,7 @@ typedef void (*Perform)(void* const* requests, uint64_t mask);
 void meet(uint64_t mask, void* request, Perform perform, const char* what, Place at);
 
 void block_barrier(Place at, const char* what = "__syncthreads");
-void block_barrier_vote(int value, int result[3], Place at);     // result: count, and, or
+void block_barrier_vote(int value, int result[3], Place at); // result: count, and, or
 void join_barrier(int id, int threads, bool wait, Place at);
 void cluster_barrier_arrive(Place at);
 void cluster_barrier_wait(Place at);
@@ -68,7 +68,7 @@ void yield(Place at);
 void wait_until(bool (*ready)(void*), void* argument, const char* what, Place at);
 
 uint64_t shuffle(uint64_t mask, uint64_t value, unsigned source_lane, Place at);
-uint64_t vote(uint64_t mask, bool value, Place at);              // the lanes whose value is true
+uint64_t vote(uint64_t mask, bool value, Place at); // the lanes whose value is true
 uint64_t match_any(uint64_t mask, uint64_t value, Place at);
 uint64_t active_lanes();
 
@@ -84,4 +84,4 @@ void touch_atomic(void* pointer, size_t bytes, Place at);
 
 inline uint64_t all_lanes() { return self().warp_size == 64 ? ~uint64_t(0) : 0xffffffffu; }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -16,8 +16,7 @@ static const float* float16_values()
     return values;
 }
 
-template <class T>
-static T at_index(const void* data, int index)
+template <class T> static T at_index(const void* data, int index)
 {
     T value;
     memcpy(&value, static_cast<const char*>(data) + size_t(index) * sizeof(T), sizeof(T));
@@ -31,8 +30,7 @@ static void scatter(Value* matrix, const uint16_t* place, int elements, Read rea
 }
 
 // Adds one lane's registers to the matrix.
-template <class Value>
-static void gather(const Operand& operand, int lane, const void* data, Value* matrix)
+template <class Value> static void gather(const Operand& operand, int lane, const void* data, Value* matrix)
 {
     const uint16_t* place = operand.place + lane * operand.elements;
     const int n = operand.elements;
@@ -42,13 +40,17 @@ static void gather(const Operand& operand, int lane, const void* data, Value* ma
         return scatter(matrix, place, n, [=](int i) { return values[at_index<uint16_t>(data, i)]; });
     }
     case Element::bfloat16:
-        return scatter(matrix, place, n, [=](int i) { return FormatBrain::decode(at_index<uint16_t>(data, i)); });
+        return scatter(matrix, place, n,
+                       [=](int i) { return FormatBrain::decode(at_index<uint16_t>(data, i)); });
     case Element::e4m3:
-        return scatter(matrix, place, n, [=](int i) { return FormatE4M3::decode(at_index<uint8_t>(data, i)); });
+        return scatter(matrix, place, n,
+                       [=](int i) { return FormatE4M3::decode(at_index<uint8_t>(data, i)); });
     case Element::e5m2:
-        return scatter(matrix, place, n, [=](int i) { return FormatE5M2::decode(at_index<uint8_t>(data, i)); });
-    case Element::tfloat32:                      // the low 13 bits do not take part
-        return scatter(matrix, place, n, [=](int i) { return float_of(at_index<uint32_t>(data, i) & 0xffffe000u); });
+        return scatter(matrix, place, n,
+                       [=](int i) { return FormatE5M2::decode(at_index<uint8_t>(data, i)); });
+    case Element::tfloat32: // the low 13 bits do not take part
+        return scatter(matrix, place, n,
+                       [=](int i) { return float_of(at_index<uint32_t>(data, i) & 0xffffe000u); });
     case Element::float32: return scatter(matrix, place, n, [=](int i) { return at_index<float>(data, i); });
     case Element::float64: return scatter(matrix, place, n, [=](int i) { return at_index<double>(data, i); });
     case Element::int8: return scatter(matrix, place, n, [=](int i) { return at_index<int8_t>(data, i); });
@@ -68,7 +70,7 @@ static void give_back(const Operand& operand, int lane, const Value* matrix, voi
             const uint16_t bits = uint16_t(Format16::encode(float(value)));
             memcpy(to, &bits, 2);
         } else {
-            memcpy(to, &value, sizeof value);    // float32, float64 or int32: the type of the sum
+            memcpy(to, &value, sizeof value); // float32, float64 or int32: the type of the sum
         }
     }
 }
@@ -88,10 +90,13 @@ static void product_of_width(const Value* a, const Value* b, Value* c, int m, in
     }
 }
 
-struct Product { const MatrixInstruction* instruction; const void *a, *b; void* c; };
+struct Product {
+    const MatrixInstruction* instruction;
+    const void *a, *b;
+    void* c;
+};
 
-template <class Value>
-static void perform_product(void* const* requests, uint64_t)
+template <class Value> static void perform_product(void* const* requests, uint64_t)
 {
     constexpr int most = 32 * 32;
     Value a[most], b[most], c[most];
@@ -99,7 +104,8 @@ static void perform_product(void* const* requests, uint64_t)
     for (int lane = 0; lane < instruction.lanes; ++lane) {
         const Product& product = *static_cast<Product*>(requests[lane]);
         if (product.instruction != &instruction)
-            fault(worker->running->at, "lane 0 is at %s, lane %d at %s", instruction.name, lane, product.instruction->name);
+            fault(worker->running->at, "lane 0 is at %s, lane %d at %s", instruction.name, lane,
+                  product.instruction->name);
         gather(instruction.a, lane, product.a, a);
         gather(instruction.b, lane, product.b, b);
         gather(instruction.c, lane, product.c, c);
@@ -136,15 +142,20 @@ void multiply(const MatrixInstruction& instruction, const void* a, const void* b
 }
 
 // ---- ldmatrix and stmatrix -----------------------------------------------------------------------
-struct MatrixMove { int count; bool transposed; char* row; unsigned* registers; };
+struct MatrixMove {
+    int count;
+    bool transposed;
+    char* row;
+    unsigned* registers;
+};
 
-template <bool LOAD>
-static void perform_move(void* const* requests, uint64_t)
+template <bool LOAD> static void perform_move(void* const* requests, uint64_t)
 {
     const MatrixMove& first = *static_cast<MatrixMove*>(requests[0]);
     for (int matrix = 0; matrix < first.count; ++matrix)
         for (int lane = 0; lane < 32; ++lane) {
-            char* half = reinterpret_cast<char*>(&static_cast<MatrixMove*>(requests[lane])->registers[matrix]);
+            char* half =
+                reinterpret_cast<char*>(&static_cast<MatrixMove*>(requests[lane])->registers[matrix]);
             for (int element = 0; element < 2; ++element) {
                 const int outer = lane / 4, inner = lane % 4 * 2 + element;
                 const int row = first.transposed ? inner : outer, column = first.transposed ? outer : inner;
@@ -175,4 +186,4 @@ void store_matrices(int count, bool transposed, void* row, const unsigned* regis
     meet(all_lanes(), &move, perform_move<false>, "stmatrix", at);
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

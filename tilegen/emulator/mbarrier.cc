@@ -32,7 +32,8 @@ Barrier& find_barrier(void* word, Place at)
 
 void init_barrier(void* word, unsigned count, Place at)
 {
-    if (uintptr_t(word) % 8) fault(at, "misaligned access: an mbarrier at an address that is not a multiple of 8");
+    if (uintptr_t(word) % 8)
+        fault(at, "misaligned access: an mbarrier at an address that is not a multiple of 8");
     if (count < 1 || count > 1048575) fault(at, "an mbarrier for %u arrivals", count);
     Block& block = block_of(word, at);
     touch_write(word, 8, 8, "mbarrier_init", at);
@@ -104,7 +105,10 @@ bool barrier_passed(void* word, unsigned parity, Place at)
     return true;
 }
 
-struct ParityWait { const Barrier* barrier; unsigned parity; };
+struct ParityWait {
+    const Barrier* barrier;
+    unsigned parity;
+};
 
 static bool something_to_do(void* argument)
 {
@@ -122,7 +126,8 @@ void wait_for_barrier(void* word, unsigned parity, Place at)
 void* in_block_of_cluster(const void* pointer, unsigned rank, Place at)
 {
     Block& own = block_of(pointer, at);
-    if (rank >= own.group->blocks.size()) fault(at, "the cluster of %zu blocks has no block %u", own.group->blocks.size(), rank);
+    if (rank >= own.group->blocks.size())
+        fault(at, "the cluster of %zu blocks has no block %u", own.group->blocks.size(), rank);
     const Block& other = own.group->blocks[rank];
     if (other.finished == other.count) fault(at, "block %u of the cluster has ended already", rank);
     return other.arena + (static_cast<const char*>(pointer) - own.arena);
@@ -135,7 +140,10 @@ void fence_for_async_proxy(Place)
     thread.fenced = thread.time++;
 }
 
-struct RegisterWait { Block* block; long needed; };
+struct RegisterWait {
+    Block* block;
+    long needed;
+};
 
 static bool registers_free(void* argument)
 {
@@ -150,7 +158,9 @@ void change_registers(int registers, bool more, Place at)
     Block& block = *thread.block;
     if (registers < 24 || registers > 256 || registers % 8)
         fault(at, "setmaxnreg to %d: a multiple of 8 from 24 to 256 is needed", registers);
-    const int at_start = int(65536 / block.count) / 8 * 8, now = thread.registers ? thread.registers : at_start > 248 ? 248 : at_start;
+    const int at_start = int(65536 / block.count) / 8 * 8, now = thread.registers ? thread.registers
+                                                                 : at_start > 248 ? 248
+                                                                                  : at_start;
     if (more ? registers < now : registers > now)
         fault(at, "setmaxnreg.%s to %d, from %d registers", more ? "inc" : "dec", registers, now);
     RegisterWait wait = {&block, registers - now};
@@ -159,4 +169,4 @@ void change_registers(int registers, bool more, Place at)
     thread.registers = registers;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -17,26 +17,16 @@ inline void* barrier_pointer(const void* pointer, Place) { return const_cast<voi
 inline void* barrier_pointer(uint32_t address, Place at) { return from_shared_address(address, 8, at); }
 
 template <class B> inline void mbarrier_init(B barrier, unsigned count, TILEGEN_AT)
-{
-    init_barrier(barrier_pointer(barrier, at), count, at);
-}
+{ init_barrier(barrier_pointer(barrier, at), count, at); }
 template <class B> inline void mbarrier_arrive(B barrier, TILEGEN_AT)
-{
-    arrive_at_barrier(barrier_pointer(barrier, at), 1, 0, at);
-}
+{ arrive_at_barrier(barrier_pointer(barrier, at), 1, 0, at); }
 template <class B> inline void mbarrier_arrive_remote(B barrier, unsigned rank, TILEGEN_AT)
-{
-    arrive_at_barrier(in_block_of_cluster(barrier_pointer(barrier, at), rank, at), 1, 0, at);
-}
+{ arrive_at_barrier(in_block_of_cluster(barrier_pointer(barrier, at), rank, at), 1, 0, at); }
 // Arrives, and lets the phase wait for `bytes` more bytes of asynchronous copies.
 template <class B> inline void mbarrier_arrive_expect(B barrier, unsigned bytes, TILEGEN_AT)
-{
-    arrive_at_barrier(barrier_pointer(barrier, at), 1, long(bytes), at);
-}
+{ arrive_at_barrier(barrier_pointer(barrier, at), 1, long(bytes), at); }
 template <class B> inline void mbarrier_expect(B barrier, unsigned bytes, TILEGEN_AT)
-{
-    arrive_at_barrier(barrier_pointer(barrier, at), 0, long(bytes), at);
-}
+{ arrive_at_barrier(barrier_pointer(barrier, at), 0, long(bytes), at); }
 template <class B> inline bool mbarrier_try_wait(B barrier, unsigned parity, TILEGEN_AT)
 {
     if (barrier_passed(barrier_pointer(barrier, at), parity, at)) return true;
@@ -44,9 +34,7 @@ template <class B> inline bool mbarrier_try_wait(B barrier, unsigned parity, TIL
     return false;
 }
 template <class B> inline void mbarrier_wait(B barrier, unsigned parity, TILEGEN_AT)
-{
-    wait_for_barrier(barrier_pointer(barrier, at), parity, at);
-}
+{ wait_for_barrier(barrier_pointer(barrier, at), parity, at); }
 
 inline void fence_mbarrier_init() {}
 inline void fence_async_proxy(TILEGEN_AT) { fence_for_async_proxy(at); }
@@ -62,12 +50,10 @@ inline void cluster_sync(TILEGEN_AT)
 }
 // The same place in the shared memory of another block of the cluster.
 template <class T> inline T* map_shared_rank(T* pointer, unsigned rank, TILEGEN_AT)
-{
-    return static_cast<T*>(in_block_of_cluster(pointer, rank, at));
-}
+{ return static_cast<T*>(in_block_of_cluster(pointer, rank, at)); }
 
 template <int REGISTERS> inline void setmaxnreg_dec(TILEGEN_AT) { change_registers(REGISTERS, false, at); }
 template <int REGISTERS> inline void setmaxnreg_inc(TILEGEN_AT) { change_registers(REGISTERS, true, at); }
 inline bool elect_one() { return self().lane == 0; }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -3,13 +3,12 @@
 
 namespace tilegen_emulator {
 
-static bool same_place(Place a, Place b) { return a.line == b.line && (a.file == b.file || !strcmp(a.file, b.file)); }
+static bool same_place(Place a, Place b)
+{ return a.line == b.line && (a.file == b.file || !strcmp(a.file, b.file)); }
 
 // ---- Lanes of a warp -----------------------------------------------------------------------------
 static Thread& lane_of(const Thread& thread, unsigned lane)
-{
-    return thread.block->threads[thread.identity.warp_number * thread.identity.warp_size + lane];
-}
+{ return thread.block->threads[thread.identity.warp_number * thread.identity.warp_size + lane]; }
 
 // Are all lanes of the mask there, for the same meeting?
 static bool complete(const Thread& thread, uint64_t mask)
@@ -39,8 +38,8 @@ static void hold_meeting(Thread& thread, uint64_t mask)
         members[count++] = &other;
     }
     if (thread.perform) thread.perform(requests, mask);
-    // A shuffle orders no memory by the letter, but what was loaded before it has been loaded. So every meeting
-    // counts as a barrier of its lanes.
+    // A shuffle orders no memory by the letter, but what was loaded before it has been loaded. So every
+    // meeting counts as a barrier of its lanes.
     order_threads(*thread.block, members, count);
     thread.warp->arrived &= ~mask;
     for (size_t i = 0; i < count; ++i)
@@ -54,7 +53,8 @@ void meet(uint64_t mask, void* request, Perform perform, const char* what, Place
     const uint64_t own = uint64_t(1) << thread.identity.lane;
     mask &= thread.warp->members;
     if (!(mask & own))
-        fault(at, "%s: lane %u is not in its own mask 0x%llx", what, thread.identity.lane, (unsigned long long)mask);
+        fault(at, "%s: lane %u is not in its own mask 0x%llx", what, thread.identity.lane,
+              (unsigned long long)mask);
     thread.mask = mask;
     thread.request = request;
     thread.perform = perform;
@@ -78,7 +78,10 @@ void finish_meetings(Warp& warp, Block& block)
 
 void warp_barrier(uint64_t mask, Place at) { meet(mask, nullptr, nullptr, "__syncwarp", at); }
 
-struct Word { uint64_t value, result; unsigned source; };
+struct Word {
+    uint64_t value, result;
+    unsigned source;
+};
 
 static void perform_shuffle(void* const* requests, uint64_t mask)
 {
@@ -86,7 +89,8 @@ static void perform_shuffle(void* const* requests, uint64_t mask)
         if (!(mask >> lane & 1)) continue;
         Word& word = *static_cast<Word*>(requests[lane]);
         // A lane outside of the mask gives an undefined value: all ones here (see `shuffle`).
-        word.result = mask >> word.source & 1 ? static_cast<Word*>(requests[word.source])->value : ~uint64_t(0);
+        word.result =
+            mask >> word.source & 1 ? static_cast<Word*>(requests[word.source])->value : ~uint64_t(0);
     }
 }
 
@@ -185,8 +189,8 @@ static bool join_named_barrier(int id, int threads, Place at)
     if (threads <= 0 || threads % int(thread.identity.warp_size))
         fault(at, "named barrier %d for %d threads: not a multiple of the warp size", id, threads);
     if (barrier.arrived && barrier.expected != threads)
-        fault(at, "named barrier %d for %d threads, but others came for %d (%s:%d)", id, threads, barrier.expected,
-              barrier.first.file, barrier.first.line);
+        fault(at, "named barrier %d for %d threads, but others came for %d (%s:%d)", id, threads,
+              barrier.expected, barrier.first.file, barrier.first.line);
     if (!barrier.arrived) barrier.first = at;
     barrier.expected = threads;
     publish(thread, barrier.clock);
@@ -197,7 +201,10 @@ static bool join_named_barrier(int id, int threads, Place at)
     return true;
 }
 
-struct PhaseWait { NamedBarrier* barrier; unsigned phase; };
+struct PhaseWait {
+    NamedBarrier* barrier;
+    unsigned phase;
+};
 
 static bool phase_passed(void* argument)
 {
@@ -216,7 +223,10 @@ void join_barrier(int id, int threads, bool wait, Place at)
 }
 
 // ---- The cluster ---------------------------------------------------------------------------------
-struct ClusterWait { Group* group; unsigned phase; };
+struct ClusterWait {
+    Group* group;
+    unsigned phase;
+};
 
 static bool cluster_passed(void* argument)
 {
@@ -228,7 +238,7 @@ void cluster_barrier_arrive(Place)
 {
     Thread& thread = *worker->running;
     Group& group = *thread.block->group;
-    thread.cluster_phase = group.cluster_phase;  // the phase that it will wait for
+    thread.cluster_phase = group.cluster_phase; // the phase that it will wait for
     const unsigned total = unsigned(group.blocks.size()) * thread.block->count;
     publish(thread, group.clock);
     if (++group.cluster_arrived < total) return;
@@ -245,4 +255,4 @@ void cluster_barrier_wait(Place at)
     observe(thread, wait.group->clock);
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -19,11 +19,14 @@ void set_current_worker(Worker* value)
 
 const Identity& self() { return worker->running->identity; }
 
+// For a debugger: the number of the running thread in its block.
+extern "C" __attribute__((used)) unsigned tilegen_emulator_thread() { return self().linear; }
+
 // ---- Faults --------------------------------------------------------------------------------------
 void record_fault(const Thread* thread, Place at, const char* message)
 {
     Launch& launch = *worker->launch;
-    if (launch.failed.exchange(true)) return;              // the first one is reported
+    if (launch.failed.exchange(true)) return; // the first one is reported
     Report& report = *launch.report;
     report.failed = 1;
     snprintf(report.message, sizeof report.message, "%s", message);
@@ -105,7 +108,8 @@ static void thread_main()
 
 static char* map_memory(size_t bytes)
 {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         fprintf(stderr, "tilegen emulator: out of memory\n");
         abort();
@@ -166,7 +170,7 @@ static void start_block(Block& block, size_t first_stack)
 // ---- Order ---------------------------------------------------------------------------------------
 static uint64_t next_random()
 {
-    uint64_t x = worker->random += 0x9e3779b97f4a7c15ull;  // splitmix64
+    uint64_t x = worker->random += 0x9e3779b97f4a7c15ull; // splitmix64
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ x >> 27) * 0x94d049bb133111ebull;
     return x ^ x >> 31;
@@ -228,16 +232,19 @@ static void report_deadlock(Group& group)
             unsigned same = 0;
             bool earlier = false;
             for (Thread& other : block.threads) {
-                if (other.state == State::done || other.at.line != thread.at.line || other.what != thread.what) continue;
+                if (other.state == State::done || other.at.line != thread.at.line ||
+                    other.what != thread.what)
+                    continue;
                 ++same;
                 earlier |= &other < &thread;
             }
             if (earlier || ++places > 5) continue;
             if (!first) first = &thread;
             length += size_t(snprintf(message + length, sizeof message - length,
-                                      "%s thread %u%s of block (%u, %u, %u) waits at %s (%s:%d)", places > 1 ? ";" : "",
-                                      thread.identity.linear, same > 1 ? " and others" : "", block.index.x,
-                                      block.index.y, block.index.z, thread.what, thread.at.file, thread.at.line));
+                                      "%s thread %u%s of block (%u, %u, %u) waits at %s (%s:%d)",
+                                      places > 1 ? ";" : "", thread.identity.linear,
+                                      same > 1 ? " and others" : "", block.index.x, block.index.y,
+                                      block.index.z, thread.what, thread.at.file, thread.at.line));
             if (length > 1400) break;
         }
     record_fault(first, first ? first->at : Place{nullptr, 0}, message);
@@ -279,4 +286,4 @@ bool run_group(Group& group)
     return true;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

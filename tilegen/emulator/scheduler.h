@@ -13,10 +13,10 @@ namespace tilegen_emulator {
 enum class State : uint8_t { ready, yielded, at_barrier, at_warp, polling, done };
 enum class Order { forward, reverse, random };
 
-constexpr unsigned shared_start = 1024;          // the first address of shared memory
-constexpr size_t arena_bytes = 1 << 20;          // one block's shared memory with its guard zones
+constexpr unsigned shared_start = 1024; // the first address of shared memory
+constexpr size_t arena_bytes = 1 << 20; // one block's shared memory with its guard zones
 constexpr size_t guard_bytes = 256;
-constexpr size_t dynamic_bytes = 256 << 10;      // room kept for an `extern __shared__` array (driver.py)
+constexpr size_t dynamic_bytes = 256 << 10; // room kept for an `extern __shared__` array (driver.py)
 constexpr size_t stack_bytes = 256 << 10;
 constexpr int named_barriers = 16;
 
@@ -24,11 +24,11 @@ struct Block;
 struct Group;
 struct Launch;
 struct Worker;
-struct Clock;                                    // checker.h
-struct CopyQueue;                                // async_copy.cc
-struct StoreQueue;                               // tensor_copy.cc
-struct ProductQueue;                             // warpgroup.cc
-struct Barrier;                                  // transactions.h
+struct Clock;        // checker.h
+struct CopyQueue;    // async_copy.cc
+struct StoreQueue;   // tensor_copy.cc
+struct ProductQueue; // warpgroup.cc
+struct Barrier;      // transactions.h
 struct Checker;
 
 struct Warp {
@@ -40,33 +40,36 @@ struct Thread {
     Block* block = nullptr;
     Warp* warp = nullptr;
     State state = State::ready;
-    char* stack = nullptr;                       // its lowest address; stack_bytes long
-    void* saved = nullptr;                       // where it was left (see context.cc)
-    uint64_t mask = 0;                           // a meeting: who takes part
+    char* stack = nullptr; // its lowest address; stack_bytes long
+    void* saved = nullptr; // where it was left (see context.cc)
+    uint64_t mask = 0;     // a meeting: who takes part
     void* request = nullptr;
     Perform perform = nullptr;
-    const char* what = "";                       // what it waits for, and where
+    const char* what = ""; // what it waits for, and where
     Place at = {nullptr, 0};
     bool (*ready)(void*) = nullptr;
     void* argument = nullptr;
     unsigned spins = 0, cluster_phase = 0;
-    CopyQueue* copies = nullptr;                 // asynchronous work that it has not waited for
+    CopyQueue* copies = nullptr; // asynchronous work that it has not waited for
     StoreQueue* stores = nullptr;
     ProductQueue* products = nullptr;
-    int registers = 0;                           // after setmaxnreg; 0: as launched
-    uint32_t fenced = 0;                         // checker: its time at the last fence for the async proxy
-    uint32_t time = 1;                           // checker: its own clock (see clocks.cc)
-    Clock* seen = nullptr;                       // checker: what it has seen of the others
+    int registers = 0;     // after setmaxnreg; 0: as launched
+    uint32_t fenced = 0;   // checker: its time at the last fence for the async proxy
+    uint32_t time = 1;     // checker: its own clock (see clocks.cc)
+    Clock* seen = nullptr; // checker: what it has seen of the others
 };
 
 struct NamedBarrier {
     int expected = 0, arrived = 0;
     unsigned phase = 0;
     Place first = {nullptr, 0};
-    Clock* clock = nullptr;                      // checker: what those who wait will have seen
+    Clock* clock = nullptr; // checker: what those who wait will have seen
 };
 
-struct SharedVariable { char* start; size_t bytes; };
+struct SharedVariable {
+    char* start;
+    size_t bytes;
+};
 
 struct Block {
     Group* group = nullptr;
@@ -78,12 +81,12 @@ struct Block {
     const char* barrier_name = "";
     int votes[3] = {0, 1, 0}, outcome[3] = {0, 1, 0};
     NamedBarrier named[named_barriers];
-    std::vector<Barrier*> barriers;              // the mbarriers in its shared memory
+    std::vector<Barrier*> barriers; // the mbarriers in its shared memory
     long free_registers = 0;
     char* arena = nullptr;
-    char* dynamic = nullptr;                     // where its `extern __shared__` array starts
-    size_t used = 0;                             // bytes of the arena given to variables
-    std::vector<SharedVariable> variables;       // by the variable's number (emulated TLS)
+    char* dynamic = nullptr;               // where its `extern __shared__` array starts
+    size_t used = 0;                       // bytes of the arena given to variables
+    std::vector<SharedVariable> variables; // by the variable's number (emulated TLS)
 };
 
 // The blocks that are resident together: a cluster.
@@ -91,20 +94,20 @@ struct Group {
     Launch* launch = nullptr;
     std::vector<Block> blocks;
     unsigned cluster_arrived = 0, cluster_phase = 0;
-    Clock* clock = nullptr;                      // checker: what the cluster barrier passes on
-    Checker* checker = nullptr;                  // null: nothing is checked
+    Clock* clock = nullptr;     // checker: what the cluster barrier passes on
+    Checker* checker = nullptr; // null: nothing is checked
 };
 
 // ---- What the launcher passes in and gets back (ctypes: tilegen/runtime/emulator.py) -------------
 struct Argument {
     void* data;
     uint64_t bytes;
-    int kind;                                    // 0 value, 1 array, 2 array that is only read, 3 tensor map
+    int kind; // 0 value, 1 array, 2 array that is only read, 3 tensor map
 };
 
 // How an access to shared memory falls on the banks, over the whole launch.
 struct ConflictRow {
-    uint64_t address, instructions, steps, needed;         // of a warp; steps without any conflict, and with
+    uint64_t address, instructions, steps, needed; // of a warp; steps without any conflict, and with
     uint32_t worst, bytes;
     int write, line;
     char file[256];
@@ -112,7 +115,7 @@ struct ConflictRow {
 
 struct Request {
     void (*call)(void** arguments);
-    void* (*dynamic)();                          // the address of its `extern __shared__` array, if it has one
+    void* (*dynamic)(); // the address of its `extern __shared__` array, if it has one
     const Argument* arguments;
     int argument_count;
     unsigned grid[3], block[3], cluster[3];
@@ -128,20 +131,25 @@ struct Report {
     int failed, line, other_line, has_thread;
     char message[2048], file[1024], other_file[1024];
     unsigned block[3], thread[3];
-    uint64_t address, other_address;             // code addresses, relative to the library; 0: none
+    uint64_t address, other_address; // code addresses, relative to the library; 0: none
     uint64_t blocks, switches, meetings, barriers, shared_bytes;
     double seconds;
     int conflict_count;
 };
 
-struct GuardedArray { char *data, *mapping; size_t bytes, mapped; void* original; bool writable; };
+struct GuardedArray {
+    char *data, *mapping;
+    size_t bytes, mapped;
+    void* original;
+    bool writable;
+};
 
 struct Launch {
     const Request* request = nullptr;
     Report* report = nullptr;
     std::vector<GuardedArray> arrays;
-    std::vector<void*> pointers;                 // the values of array arguments
-    std::vector<void*> arguments;                // what the entry is called with
+    std::vector<void*> pointers;  // the values of array arguments
+    std::vector<void*> arguments; // what the entry is called with
     std::vector<void*> maps;
     std::atomic<uint64_t> next_group{0}, switches{0}, meetings{0}, barriers{0}, shared_bytes{0};
     std::atomic<bool> failed{false};
@@ -150,7 +158,7 @@ struct Launch {
 struct Worker {
     Launch* launch = nullptr;
     Thread* running = nullptr;
-    void* scheduler = nullptr;                   // the scheduler's own context while a thread runs
+    void* scheduler = nullptr; // the scheduler's own context while a thread runs
     std::vector<char*> stacks, arenas;
     char* signal_stack = nullptr;
     Checker* checker = nullptr;
@@ -175,9 +183,9 @@ void set_current_worker(Worker* value);
 void switch_context(void** save, void* load);
 void* new_context(void* stack_top, void (*entry)());
 // scheduler.cc
-bool run_group(Group& group);                    // false: a fault was found
+bool run_group(Group& group); // false: a fault was found
 void park(State state, const char* what, Place at);
-void give_up();                                  // back to the scheduler, never to return
+void give_up(); // back to the scheduler, never to return
 void record_fault(const Thread* thread, Place at, const char* message);
 void finish_meetings(Warp& warp, Block& block);
 // shared_memory.cc
@@ -203,8 +211,8 @@ void end_checker(Group& group);
 void delete_checker();
 // checker.cc
 void check_atomic(void* pointer, size_t bytes, Place at);
-void begin_async_write(void* pointer, size_t bytes, Place at);      // from here nobody may touch it,
-void end_async_write(void* pointer, size_t bytes);                 // to here, when a thread has waited
+void begin_async_write(void* pointer, size_t bytes, Place at); // from here nobody may touch it,
+void end_async_write(void* pointer, size_t bytes);             // to here, when a thread has waited
 void begin_async_read(const void* pointer, size_t bytes, const char* what, Place at);
 void end_async_read(const void* pointer, size_t bytes);
 void check_async_read(const void* pointer, size_t bytes, const char* what, Place at);
@@ -218,4 +226,4 @@ unsigned number_in_group(const Thread& thread);
 // launch.cc
 uint64_t library_offset(uintptr_t address);
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

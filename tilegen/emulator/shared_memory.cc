@@ -1,6 +1,7 @@
-// Shared memory. `__shared__` is thread_local to the compiler, and every use of such a variable asks a function
-// of the C library for its address. We are that function: we answer with a place in the memory of the block that
-// is running. So each block has its own shared memory, poisoned at its start, whatever OS thread it runs on.
+// Shared memory. `__shared__` is thread_local to the compiler, and every use of such a variable asks a
+// function of the C library for its address. We are that function: we answer with a place in the memory of
+// the block that is running. So each block has its own shared memory, poisoned at its start, whatever OS
+// thread it runs on.
 #include "scheduler.h"
 
 #include <link.h>
@@ -11,7 +12,11 @@ namespace tilegen_emulator {
 
 // Built with -femulated-tls: one record a variable (the same in libgcc and compiler-rt), so each variable
 // gets a place of its own, with a guard zone behind it.
-struct Control { size_t bytes, alignment; uintptr_t number; const void* initial; };
+struct Control {
+    size_t bytes, alignment;
+    uintptr_t number;
+    const void* initial;
+};
 
 static pthread_mutex_t numbering = PTHREAD_MUTEX_INITIALIZER;
 static uintptr_t variable_count = 0;
@@ -52,14 +57,17 @@ static size_t static_bytes() { return 0; }
 
 // The traditional model of thread_local in shared libraries: the library's variables form one image, and the
 // code asks for the address of an offset in it. The image is placed at the start of the block's memory.
-struct Position { unsigned long module, offset; };
+struct Position {
+    unsigned long module, offset;
+};
 
 extern "C" __attribute__((visibility("hidden"))) void* __tls_get_addr(Position* position)
-{
-    return worker->running->block->arena + shared_start + position->offset;
-}
+{ return worker->running->block->arena + shared_start + position->offset; }
 
-struct Image { const void* inside; size_t bytes; };
+struct Image {
+    const void* inside;
+    size_t bytes;
+};
 
 static int find_image(struct dl_phdr_info* info, size_t, void* found)
 {
@@ -69,7 +77,8 @@ static int find_image(struct dl_phdr_info* info, size_t, void* found)
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const auto& segment = info->dlpi_phdr[i];
         const char* start = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
-        if (segment.p_type == PT_LOAD && image.inside >= start && image.inside < start + segment.p_memsz) ours = true;
+        if (segment.p_type == PT_LOAD && image.inside >= start && image.inside < start + segment.p_memsz)
+            ours = true;
         if (segment.p_type == PT_TLS) bytes = segment.p_memsz;
     }
     if (ours) image.bytes = bytes;
@@ -96,7 +105,7 @@ void start_shared_memory(Block& block)
     block.dynamic = nullptr;
     block.used = shared_start + static_bytes();
     if (request.dynamic) {
-        Thread asking;                           // the place is found as a kernel finds it
+        Thread asking; // the place is found as a kernel finds it
         asking.block = &block;
         worker->running = &asking;
         block.dynamic = static_cast<char*>(request.dynamic());
@@ -117,14 +126,14 @@ bool is_allocated(const Block& block, const char* pointer, size_t bytes)
     if (block.dynamic && pointer >= block.dynamic && pointer < block.dynamic + dynamic_bytes)
         return pointer + bytes <= dynamic_end;
     for (const SharedVariable& variable : block.variables)
-        if (variable.start && pointer >= variable.start && pointer + bytes <= variable.start + variable.bytes) return true;
-    return block.variables.empty() && pointer >= block.arena + shared_start && pointer + bytes <= block.arena + block.used;
+        if (variable.start && pointer >= variable.start && pointer + bytes <= variable.start + variable.bytes)
+            return true;
+    return block.variables.empty() && pointer >= block.arena + shared_start &&
+           pointer + bytes <= block.arena + block.used;
 }
 
 static bool in_arena(const Block& block, const void* pointer)
-{
-    return pointer >= block.arena && pointer < block.arena + arena_bytes;
-}
+{ return pointer >= block.arena && pointer < block.arena + arena_bytes; }
 
 void end_shared_memory(Block& block)
 {
@@ -138,8 +147,8 @@ void end_shared_memory(Block& block)
 
 const char* describe_shared(const Block& block, const char* pointer, char* buffer, size_t size)
 {
-    snprintf(buffer, size, "shared address 0x%zx of block (%u, %u, %u)", size_t(pointer - block.arena), block.index.x,
-             block.index.y, block.index.z);
+    snprintf(buffer, size, "shared address 0x%zx of block (%u, %u, %u)", size_t(pointer - block.arena),
+             block.index.x, block.index.y, block.index.z);
     return buffer;
 }
 
@@ -166,7 +175,8 @@ void* from_shared_address(uint32_t address, size_t bytes, Place at)
 {
     Block& own = *worker->running->block;
     const unsigned rank = address >> 24 ? (address >> 24) - 1 : own.rank;
-    if (rank >= own.group->blocks.size()) fault(at, "shared address 0x%x: the cluster has no block %u", address, rank);
+    if (rank >= own.group->blocks.size())
+        fault(at, "shared address 0x%x: the cluster has no block %u", address, rank);
     Block& block = own.group->blocks[rank];
     const uint32_t offset = address & 0xffffff;
     if (!is_allocated(block, block.arena + offset, bytes))
@@ -174,4 +184,4 @@ void* from_shared_address(uint32_t address, size_t bytes, Place at)
     return block.arena + offset;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

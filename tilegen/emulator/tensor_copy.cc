@@ -8,7 +8,7 @@ namespace tilegen_emulator {
 // 16-byte chunks are permuted by the row they are in: address bits 4.. are XORed with bits 7.. .
 uint32_t swizzled(uint32_t address, unsigned swizzle_bytes)
 {
-    const uint32_t rows = swizzle_bytes / 16;    // 8, 4, 2, or none
+    const uint32_t rows = swizzle_bytes / 16; // 8, 4, 2, or none
     return rows > 1 ? address ^ (address >> 7 & (rows - 1)) << 4 : address;
 }
 
@@ -20,8 +20,7 @@ size_t box_bytes(const TensorMapBytes& map)
 }
 
 // Calls visit(global pointer or null, shared pointer, bytes) for the 16-byte chunks of a box.
-template <class Visit>
-static void for_each_chunk(const TensorCopy& copy, Visit visit)
+template <class Visit> static void for_each_chunk(const TensorCopy& copy, Visit visit)
 {
     const TensorMapBytes& map = copy.map;
     const size_t row_bytes = size_t(map.box[0]) * map.element_bytes, rows = box_bytes(map) / row_bytes;
@@ -70,19 +69,22 @@ void perform_store(const TensorCopy& copy)
     end_async_read(copy.shared, box_bytes(copy.map));
 }
 
-static TensorCopy new_copy(const void* map, void* shared, const int* coordinates, int rank, const char* what, Place at)
+static TensorCopy new_copy(const void* map, void* shared, const int* coordinates, int rank, const char* what,
+                           Place at)
 {
     TensorCopy copy = {};
     memcpy(&copy.map, map, sizeof copy.map);
     const TensorMapBytes& bytes = copy.map;
     if (bytes.magic != tensor_map_magic) fault(at, "%s: this is not a tensor map", what);
-    if (bytes.rank != rank) fault(at, "%s with %d coordinates, for a tensor map of rank %d", what, rank, bytes.rank);
+    if (bytes.rank != rank)
+        fault(at, "%s with %d coordinates, for a tensor map of rank %d", what, rank, bytes.rank);
     if (!is_shared(shared)) fault(at, "%s: the box is not in shared memory", what);
     const size_t row_bytes = size_t(bytes.box[0]) * bytes.element_bytes;
-    const unsigned alignment = bytes.swizzle ? bytes.swizzle * 8u : 128u, address = to_shared_address(shared, at) & 0xffffff;
+    const unsigned alignment = bytes.swizzle ? bytes.swizzle * 8u : 128u,
+                   address = to_shared_address(shared, at) & 0xffffff;
     if (address % 128 || (bytes.swizzle && address % alignment))
-        fault(at, "misaligned access: %s with a %u-byte swizzle at shared address 0x%x, not a multiple of %u", what,
-              bytes.swizzle, address, alignment);
+        fault(at, "misaligned access: %s with a %u-byte swizzle at shared address 0x%x, not a multiple of %u",
+              what, bytes.swizzle, address, alignment);
     if (row_bytes % 16 || (bytes.swizzle && row_bytes != bytes.swizzle))
         fault(at, "%s: rows of %zu bytes, with a %u-byte swizzle", what, row_bytes, bytes.swizzle);
     copy.shared = static_cast<char*>(shared);
@@ -92,7 +94,8 @@ static TensorCopy new_copy(const void* map, void* shared, const int* coordinates
     return copy;
 }
 
-void issue_load(void* shared, const void* map, void* word, const int* coordinates, int rank, unsigned mask, Place at)
+void issue_load(void* shared, const void* map, void* word, const int* coordinates, int rank, unsigned mask,
+                Place at)
 {
     TensorCopy copy = new_copy(map, shared, coordinates, rank, "tma_load", at);
     const size_t bytes = box_bytes(copy.map);
@@ -135,7 +138,8 @@ void wait_for_stores(int groups_pending, Place)
 {
     StoreQueue& queue = stores_of(*worker->running);
     if (queue.group_ends.size() <= size_t(groups_pending)) return;
-    const size_t groups = queue.group_ends.size() - size_t(groups_pending), count = queue.group_ends[groups - 1];
+    const size_t groups = queue.group_ends.size() - size_t(groups_pending),
+                 count = queue.group_ends[groups - 1];
     for (size_t i = 0; i < count; ++i) perform_store(queue.copies[i]);
     queue.copies.erase(queue.copies.begin(), queue.copies.begin() + long(count));
     queue.group_ends.erase(queue.group_ends.begin(), queue.group_ends.begin() + long(groups));
@@ -151,4 +155,4 @@ void finish_stores(Thread& thread)
     thread.stores = nullptr;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -7,10 +7,10 @@ namespace tilegen_emulator {
 // What a launcher writes into the 128 bytes of a tensor map (tilegen/runtime/emulator.py, TensorMap).
 struct TensorMapBytes {
     char* base;
-    uint64_t strides[4];                         // in bytes, of dimensions 1 and up
-    uint32_t dims[5];                            // innermost first
+    uint64_t strides[4]; // in bytes, of dimensions 1 and up
+    uint32_t dims[5];    // innermost first
     uint16_t box[5];
-    uint16_t swizzle;                            // 0, 32, 64 or 128 bytes
+    uint16_t swizzle; // 0, 32, 64 or 128 bytes
     uint8_t rank, element_bytes;
     uint16_t magic;
     uint64_t array_bytes;
@@ -23,16 +23,16 @@ struct TensorCopy {
     char* shared;
     int at_element[5];
     Place at;
-    unsigned thread;                             // who issued it, for the checker
+    unsigned thread; // who issued it, for the checker
 };
 
 struct Barrier {
     void* word;
     unsigned count, pending;
     uint64_t phase;
-    long bytes;                                  // of copies still to come in this phase
+    long bytes; // of copies still to come in this phase
     Clock* clock;
-    std::vector<TensorCopy> copies;              // issued, not yet carried out
+    std::vector<TensorCopy> copies; // issued, not yet carried out
     Place initialised;
 };
 
@@ -43,4 +43,4 @@ uint32_t swizzled(uint32_t address, unsigned swizzle_bytes);
 size_t box_bytes(const TensorMapBytes& map);
 void complete_bytes(Barrier& barrier, long bytes);
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -4,12 +4,21 @@
 
 namespace tilegen_emulator {
 
-inline uint32_t bits_of(float value) { uint32_t bits; memcpy(&bits, &value, 4); return bits; }
-inline float float_of(uint32_t bits) { float value; memcpy(&value, &bits, 4); return value; }
+inline uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+inline float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, 4);
+    return value;
+}
 
 // A float of 1 sign, EXPONENT and MANTISSA bits. FINITE: no infinities, the all-ones pattern is NaN.
-template <int EXPONENT, int MANTISSA, bool FINITE>
-struct SmallFloat {
+template <int EXPONENT, int MANTISSA, bool FINITE> struct SmallFloat {
     static constexpr int bias = (1 << (EXPONENT - 1)) - 1;
     static constexpr uint32_t sign = 1u << (EXPONENT + MANTISSA);
     static constexpr uint32_t infinity = ((1u << EXPONENT) - 1) << MANTISSA;
@@ -24,7 +33,7 @@ struct SmallFloat {
         if (magnitude > 0x7f800000u) return negative | nan;
         if (magnitude == 0x7f800000u) return negative | overflow;
         const int exponent = int(magnitude >> 23) - 127;
-        const int below = 1 - bias - exponent;                    // > 0: the result is subnormal
+        const int below = 1 - bias - exponent; // > 0: the result is subnormal
         if (below > 24 || magnitude < 0x00800000u) {
             return EXPONENT == 8 ? negative | round_shift(magnitude, 23 - MANTISSA) : negative;
         }
@@ -62,28 +71,28 @@ inline float round_to_odd(double value)
     if (double(near) == value || value != value) return near;
     uint32_t bits = bits_of(near);
     const double error = double(near) - value;
-    if (near - near != 0 || (error > 0) == (value > 0)) --bits;    // it was rounded away from zero
+    if (near - near != 0 || (error > 0) == (value > 0)) --bits; // it was rounded away from zero
     return float_of(bits | 1);
 }
 
-#define TILEGEN_FLOAT(NAME, STORAGE, FORMAT)                                                       \
-    struct NAME {                                                                                  \
-        STORAGE bits;                                                                              \
-        typedef FORMAT format;                                                                     \
-        NAME() = default;                                                                          \
-        NAME(float value) : bits(STORAGE(format::encode(value))) {}                  \
-        NAME(double value) : bits(STORAGE(format::encode(round_to_odd(value)))) {}   \
-        NAME(int value) : NAME(double(value)) {}                                     \
-        NAME(unsigned value) : NAME(double(value)) {}                                \
-        NAME(long value) : NAME(float(value)) {}                                     \
-        NAME(unsigned long value) : NAME(float(value)) {}                            \
-        NAME(long long value) : NAME(float(value)) {}                                \
-        NAME(unsigned long long value) : NAME(float(value)) {}                       \
-        operator float() const { return format::decode(bits); }                                    \
-        NAME& operator+=(float value) { return *this = NAME(float(*this) + value); }               \
-        NAME& operator-=(float value) { return *this = NAME(float(*this) - value); }               \
-        NAME& operator*=(float value) { return *this = NAME(float(*this) * value); }               \
-        NAME& operator/=(float value) { return *this = NAME(float(*this) / value); }               \
+#define TILEGEN_FLOAT(NAME, STORAGE, FORMAT)                                                                 \
+    struct NAME {                                                                                            \
+        STORAGE bits;                                                                                        \
+        typedef FORMAT format;                                                                               \
+        NAME() = default;                                                                                    \
+        NAME(float value) : bits(STORAGE(format::encode(value))) {}                                          \
+        NAME(double value) : bits(STORAGE(format::encode(round_to_odd(value)))) {}                           \
+        NAME(int value) : NAME(double(value)) {}                                                             \
+        NAME(unsigned value) : NAME(double(value)) {}                                                        \
+        NAME(long value) : NAME(float(value)) {}                                                             \
+        NAME(unsigned long value) : NAME(float(value)) {}                                                    \
+        NAME(long long value) : NAME(float(value)) {}                                                        \
+        NAME(unsigned long long value) : NAME(float(value)) {}                                               \
+        operator float() const { return format::decode(bits); }                                              \
+        NAME& operator+=(float value) { return *this = NAME(float(*this) + value); }                         \
+        NAME& operator-=(float value) { return *this = NAME(float(*this) - value); }                         \
+        NAME& operator*=(float value) { return *this = NAME(float(*this) * value); }                         \
+        NAME& operator/=(float value) { return *this = NAME(float(*this) / value); }                         \
     };
 
 typedef SmallFloat<5, 10, false> Format16;
@@ -104,8 +113,12 @@ typedef bfloat16 __hip_bfloat16;
 typedef bfloat16 maca_bfloat16;
 typedef float8_e4m3 __nv_fp8_e4m3;
 typedef float8_e5m2 __nv_fp8_e5m2;
-struct alignas(4) half2 { half x, y; };
-struct alignas(4) __nv_bfloat162 { bfloat16 x, y; };
+struct alignas(4) half2 {
+    half x, y;
+};
+struct alignas(4) __nv_bfloat162 {
+    bfloat16 x, y;
+};
 typedef half2 __half2;
 
 inline half __float2half(float value) { return half(value); }
@@ -120,22 +133,33 @@ inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {bfloat16
 
 // Two values as the low and the high half of a register.
 inline unsigned pack_float16(float low, float high)
-{
-    return unsigned(half(low).bits) | unsigned(half(high).bits) << 16;
-}
+{ return unsigned(half(low).bits) | unsigned(half(high).bits) << 16; }
 inline unsigned pack_bfloat16(float low, float high)
-{
-    return unsigned(bfloat16(low).bits) | unsigned(bfloat16(high).bits) << 16;
-}
+{ return unsigned(bfloat16(low).bits) | unsigned(bfloat16(high).bits) << 16; }
 inline unsigned pack_bf16(float low, float high) { return pack_bfloat16(low, high); }
 
 inline int __float_as_int(float value) { return int(bits_of(value)); }
 inline unsigned __float_as_uint(float value) { return bits_of(value); }
 inline float __int_as_float(int bits) { return float_of(unsigned(bits)); }
 inline float __uint_as_float(unsigned bits) { return float_of(bits); }
-inline long long __double_as_longlong(double value) { long long b; memcpy(&b, &value, 8); return b; }
-inline double __longlong_as_double(long long bits) { double v; memcpy(&v, &bits, 8); return v; }
+inline long long __double_as_longlong(double value)
+{
+    long long b;
+    memcpy(&b, &value, 8);
+    return b;
+}
+inline double __longlong_as_double(long long bits)
+{
+    double v;
+    memcpy(&v, &bits, 8);
+    return v;
+}
 inline unsigned short __half_as_ushort(half value) { return value.bits; }
-inline half __ushort_as_half(unsigned short bits) { half h; h.bits = bits; return h; }
+inline half __ushort_as_half(unsigned short bits)
+{
+    half h;
+    h.bits = bits;
+    return h;
+}
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

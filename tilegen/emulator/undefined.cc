@@ -1,5 +1,6 @@
-// sanitize=True: what code compiled with -fsanitize=undefined calls when it is about to do something that C++
-// does not define. The sanitizer's own library is not linked. Every record starts with the place in the source.
+// sanitize=True: what code compiled with -fsanitize=undefined calls when it is about to do something that
+// C++ does not define. The sanitizer's own library is not linked. Every record starts with the place in the
+// source.
 #include "scheduler.h"
 
 namespace tilegen_emulator {
@@ -17,13 +18,9 @@ struct SourceLocation {
 
 #define HANDLER(NAME, WHAT)                                                                                  \
     extern "C" __attribute__((visibility("hidden"))) void __ubsan_handle_##NAME(void* record)                \
-    {                                                                                                        \
-        undefined(record, WHAT);                                                                             \
-    }                                                                                                        \
+    { undefined(record, WHAT); }                                                                             \
     extern "C" __attribute__((visibility("hidden"))) void __ubsan_handle_##NAME##_abort(void* record)        \
-    {                                                                                                        \
-        undefined(record, WHAT);                                                                             \
-    }
+    { undefined(record, WHAT); }
 HANDLER(alignment_assumption, "a pointer that is less aligned than assumed")
 HANDLER(pointer_overflow, "pointer arithmetic that overflows")
 HANDLER(out_of_bounds, "an index outside of its array")
@@ -61,15 +58,12 @@ struct TypeMismatch {
     undefined(record, "an access past the object that the pointer points to");
 }
 
-extern "C" __attribute__((visibility("hidden"))) void __ubsan_handle_type_mismatch_v1(void* record, uintptr_t pointer)
-{
-    mismatch(record, pointer);
-}
+extern "C" __attribute__((visibility("hidden"))) void __ubsan_handle_type_mismatch_v1(void* record,
+                                                                                      uintptr_t pointer)
+{ mismatch(record, pointer); }
 
 extern "C" __attribute__((visibility("hidden"))) void __ubsan_handle_type_mismatch_v1_abort(void* record,
                                                                                             uintptr_t pointer)
-{
-    mismatch(record, pointer);
-}
+{ mismatch(record, pointer); }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -6,13 +6,18 @@
 
 namespace tilegen_emulator {
 
-struct SavedSums { void* sums; int count; bool restored; std::vector<uint32_t> values; };
+struct SavedSums {
+    void* sums;
+    int count;
+    bool restored;
+    std::vector<uint32_t> values;
+};
 
 struct ProductQueue {
     std::vector<WarpgroupProduct> products;
     std::vector<Place> places;
     std::vector<size_t> group_ends;
-    std::vector<SavedSums> saved;                // of the sums that are in flight, what they were
+    std::vector<SavedSums> saved; // of the sums that are in flight, what they were
 };
 
 static ProductQueue& queue_of(Thread& thread)
@@ -23,7 +28,9 @@ static ProductQueue& queue_of(Thread& thread)
 
 static int bytes_of(Element element)
 {
-    return element == Element::float16 || element == Element::bfloat16 ? 2 : element == Element::tfloat32 ? 4 : 1;
+    return element == Element::float16 || element == Element::bfloat16 ? 2
+           : element == Element::tfloat32                              ? 4
+                                                                       : 1;
 }
 
 static bool in_flight(const ProductQueue& queue, const void* sums)
@@ -42,13 +49,16 @@ void commit_products(Place)
 }
 
 // ---- Operands ------------------------------------------------------------------------------------
-struct Descriptor { uint32_t start, leading, stride; unsigned swizzle; };
+struct Descriptor {
+    uint32_t start, leading, stride;
+    unsigned swizzle;
+};
 
 static Descriptor decode(uint64_t bits)
 {
     static const unsigned swizzles[] = {0, 128, 64, 32};
-    return {uint32_t(bits & 0x3fff) << 4, uint32_t(bits >> 16 & 0x3fff) << 4, uint32_t(bits >> 32 & 0x3fff) << 4,
-            swizzles[bits >> 62]};
+    return {uint32_t(bits & 0x3fff) << 4, uint32_t(bits >> 16 & 0x3fff) << 4,
+            uint32_t(bits >> 32 & 0x3fff) << 4, swizzles[bits >> 62]};
 }
 
 // The shared address of element (row, depth): row counts along M or N, depth along K.
@@ -56,14 +66,19 @@ static uint32_t element_address(const Descriptor& d, int row, int depth, int byt
 {
     if (!mn_major) {
         const uint32_t byte = uint32_t(depth * bytes);
-        if (!d.swizzle) return d.start + uint32_t(row / 8) * d.stride + byte / 16 * d.leading + uint32_t(row % 8) * 16 + byte % 16;
-        return swizzled(d.start + uint32_t(row / 8) * d.stride + uint32_t(row % 8) * d.swizzle + byte, d.swizzle);
+        if (!d.swizzle)
+            return d.start + uint32_t(row / 8) * d.stride + byte / 16 * d.leading + uint32_t(row % 8) * 16 +
+                   byte % 16;
+        return swizzled(d.start + uint32_t(row / 8) * d.stride + uint32_t(row % 8) * d.swizzle + byte,
+                        d.swizzle);
     }
     if (!d.swizzle)
-        return d.start + uint32_t(row / 8) * d.stride + uint32_t(depth / 8) * d.leading + uint32_t(depth % 8) * 16 + uint32_t(row % 8 * bytes);
-    const int across = int(d.swizzle) / bytes;   // elements of a row of the swizzle atom
+        return d.start + uint32_t(row / 8) * d.stride + uint32_t(depth / 8) * d.leading +
+               uint32_t(depth % 8) * 16 + uint32_t(row % 8 * bytes);
+    const int across = int(d.swizzle) / bytes; // elements of a row of the swizzle atom
     return swizzled(d.start + uint32_t(row / across) * d.leading + uint32_t(depth / 8) * d.stride +
-                        uint32_t(depth % 8) * d.swizzle + uint32_t(row % across * bytes), d.swizzle);
+                        uint32_t(depth % 8) * d.swizzle + uint32_t(row % across * bytes),
+                    d.swizzle);
 }
 
 static float value_of(const void* data, Element element)
@@ -90,16 +105,16 @@ struct OperandTile {
     Place at;
 };
 
-// Calls visit(row, k, pointer) for each 16 bytes, which lie along K or, of an MN-major operand, along the rows.
-template <class Visit>
-static void for_each_run(const OperandTile& tile, Visit visit)
+// Calls visit(row, k, pointer) for each 16 bytes, which lie along K or, of an MN-major operand, along rows.
+template <class Visit> static void for_each_run(const OperandTile& tile, Visit visit)
 {
     const Descriptor descriptor = decode(tile.descriptor);
     const int bytes = bytes_of(tile.element), run = 16 / bytes;
     const int row_step = tile.mn_major ? run : 1, k_step = tile.mn_major ? 1 : run;
     for (int row = 0; row < tile.rows; row += row_step)
         for (int k = 0; k < tile.depth; k += k_step) {
-            const uint32_t address = element_address(descriptor, tile.first_row + row, k, bytes, tile.mn_major);
+            const uint32_t address =
+                element_address(descriptor, tile.first_row + row, k, bytes, tile.mn_major);
             visit(row, k, static_cast<const char*>(from_shared_address(address, 16, tile.at)));
         }
 }
@@ -107,12 +122,14 @@ static void for_each_run(const OperandTile& tile, Visit visit)
 static OperandTile a_tile(const WarpgroupProduct& product, Place at)
 {
     const int warp = int(worker->running->identity.warp_number % 4);
-    return {product.a, 16 * warp, 16, 32 / bytes_of(product.element), product.element, product.transpose_a, at};
+    return {product.a,       16 * warp,           16, 32 / bytes_of(product.element),
+            product.element, product.transpose_a, at};
 }
 
 static OperandTile b_tile(const WarpgroupProduct& product, Place at)
 {
-    return {product.b, 0, product.columns, 32 / bytes_of(product.element), product.element, product.transpose_b, at};
+    return {product.b,           0, product.columns, 32 / bytes_of(product.element), product.element,
+            product.transpose_b, at};
 }
 
 // For the checker: from the issue to the end, the operands must not be written.
@@ -142,8 +159,10 @@ static void registers_to_matrix(float* matrix, const WarpgroupProduct& product, 
     const int bytes = bytes_of(product.element), packed = 4 / bytes;
     for (int r = 0; r < 4; ++r)
         for (int e = 0; e < packed; ++e) {
-            const int row = int(lane) / 4 + 8 * (r % 2), k = int(lane) % 4 * packed + e + 4 * packed * (r / 2);
-            matrix[row * depth + k] = value_of(reinterpret_cast<const char*>(&product.a_registers[r]) + e * bytes, product.element);
+            const int row = int(lane) / 4 + 8 * (r % 2),
+                      k = int(lane) % 4 * packed + e + 4 * packed * (r / 2);
+            matrix[row * depth + k] =
+                value_of(reinterpret_cast<const char*>(&product.a_registers[r]) + e * bytes, product.element);
         }
 }
 
@@ -167,8 +186,7 @@ void issue_product(const WarpgroupProduct& product, Place at)
 }
 
 // ---- The product of one warp ---------------------------------------------------------------------
-template <class Sum>
-static void multiply_rows(ProductQueue* const* lanes, size_t index)
+template <class Sum> static void multiply_rows(ProductQueue* const* lanes, size_t index)
 {
     const WarpgroupProduct& product = lanes[0]->products[index];
     const Place at = lanes[0]->places[index];
@@ -176,14 +194,18 @@ static void multiply_rows(ProductQueue* const* lanes, size_t index)
     float a[16 * 32], b[32 * 256];
     Sum sums[16 * 256];
     if (product.a_in_registers)
-        for (unsigned lane = 0; lane < 32; ++lane) registers_to_matrix(a, lanes[lane]->products[index], lane, depth);
+        for (unsigned lane = 0; lane < 32; ++lane)
+            registers_to_matrix(a, lanes[lane]->products[index], lane, depth);
     else fetch(a, depth, 1, a_tile(product, at));
     fetch(b, 1, n, b_tile(product, at));
     mark_operands(product, false, at);
-    auto place = [n](unsigned lane, int i) { return (int(lane) / 4 + 8 * (i % 4 / 2)) * n + 8 * (i / 4) + int(lane) % 4 * 2 + i % 2; };
+    auto place = [n](unsigned lane, int i) {
+        return (int(lane) / 4 + 8 * (i % 4 / 2)) * n + 8 * (i / 4) + int(lane) % 4 * 2 + i % 2;
+    };
     for (unsigned lane = 0; lane < 32; ++lane) {
         const Sum* from = static_cast<const Sum*>(lanes[lane]->products[index].sums);
-        for (int i = 0; i < product.sum_count; ++i) sums[place(lane, i)] = product.accumulate ? from[i] : Sum(0);
+        for (int i = 0; i < product.sum_count; ++i)
+            sums[place(lane, i)] = product.accumulate ? from[i] : Sum(0);
     }
     for (int row = 0; row < 16; ++row)
         for (int k = 0; k < depth; ++k) {
@@ -220,7 +242,10 @@ static void poison_again(ProductQueue& queue)
     }
 }
 
-struct ProductWait { ProductQueue* queue; size_t count; };
+struct ProductWait {
+    ProductQueue* queue;
+    size_t count;
+};
 
 static void perform_products(void* const* requests, uint64_t)
 {
@@ -267,4 +292,4 @@ void finish_products(Thread& thread)
     thread.products = nullptr;
 }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

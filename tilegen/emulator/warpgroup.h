@@ -5,11 +5,11 @@
 namespace tilegen_emulator {
 
 struct WarpgroupProduct {
-    Element element;                             // of A and B
-    int columns;                                 // N
-    bool transpose_a, transpose_b;               // the operand is MN-major
+    Element element;               // of A and B
+    int columns;                   // N
+    bool transpose_a, transpose_b; // the operand is MN-major
     bool a_in_registers, accumulate;
-    uint64_t a, b;                               // shared-memory descriptors
+    uint64_t a, b; // shared-memory descriptors
     unsigned a_registers[4];
     void* sums;
     int sum_count;
@@ -21,31 +21,57 @@ void wait_for_products(int groups_pending, Place at);
 void fence_products(Place at);
 
 template <class T> struct ElementOf;
-template <> struct ElementOf<float16> { static constexpr Element value = Element::float16; };
-template <> struct ElementOf<bfloat16> { static constexpr Element value = Element::bfloat16; };
-template <> struct ElementOf<float8_e4m3> { static constexpr Element value = Element::e4m3; };
-template <> struct ElementOf<float8_e5m2> { static constexpr Element value = Element::e5m2; };
-template <> struct ElementOf<float> { static constexpr Element value = Element::tfloat32; };
-template <> struct ElementOf<signed char> { static constexpr Element value = Element::int8; };
-template <> struct ElementOf<unsigned char> { static constexpr Element value = Element::uint8; };
+template <> struct ElementOf<float16> {
+    static constexpr Element value = Element::float16;
+};
+template <> struct ElementOf<bfloat16> {
+    static constexpr Element value = Element::bfloat16;
+};
+template <> struct ElementOf<float8_e4m3> {
+    static constexpr Element value = Element::e4m3;
+};
+template <> struct ElementOf<float8_e5m2> {
+    static constexpr Element value = Element::e5m2;
+};
+template <> struct ElementOf<float> {
+    static constexpr Element value = Element::tfloat32;
+};
+template <> struct ElementOf<signed char> {
+    static constexpr Element value = Element::int8;
+};
+template <> struct ElementOf<unsigned char> {
+    static constexpr Element value = Element::uint8;
+};
 
 // d (64 x 2R, R sums a lane) = a * b, plus d where `accumulate`. T: the type of A and B, float for tf32.
 template <class T, bool TRANSPOSE_A = false, bool TRANSPOSE_B = false, class Sum, int R>
 inline void wgmma_ss(Sum (&d)[R], uint64_t a, uint64_t b, int accumulate, TILEGEN_AT)
 {
-    issue_product({ElementOf<T>::value, 2 * R, TRANSPOSE_A, TRANSPOSE_B, false, accumulate != 0, a, b, {}, d, R}, at);
+    issue_product(
+        {ElementOf<T>::value, 2 * R, TRANSPOSE_A, TRANSPOSE_B, false, accumulate != 0, a, b, {}, d, R}, at);
 }
 
-// The same with A in registers: the fragment of mma_m16n8k16 (or of the same bytes of other types) in each warp.
+// The same with A in registers: in each warp the fragment of mma_m16n8k16, or of the same bytes of other
+// types.
 template <class T, bool TRANSPOSE_B = false, class Sum, int R>
 inline void wgmma_rs(Sum (&d)[R], const unsigned* a, uint64_t b, int accumulate, TILEGEN_AT)
 {
-    issue_product({ElementOf<T>::value, 2 * R, false, TRANSPOSE_B, true, accumulate != 0, 0, b,
-                   {a[0], a[1], a[2], a[3]}, d, R}, at);
+    issue_product({ElementOf<T>::value,
+                   2 * R,
+                   false,
+                   TRANSPOSE_B,
+                   true,
+                   accumulate != 0,
+                   0,
+                   b,
+                   {a[0], a[1], a[2], a[3]},
+                   d,
+                   R},
+                  at);
 }
 
 inline void wgmma_fence(TILEGEN_AT) { fence_products(at); }
 inline void wgmma_commit(TILEGEN_AT) { commit_products(at); }
 template <int PENDING> inline void wgmma_wait(TILEGEN_AT) { wait_for_products(PENDING, at); }
 
-}  // namespace tilegen_emulator
+} // namespace tilegen_emulator

@@ -100,9 +100,9 @@ def _builtin(parser: Parser, callee: Any, arguments: Arguments, node: ast.Call) 
     is_python = all(isinstance(value, (int, float, str, tuple)) for value in arguments.values)
     if is_python and callee is not builtins.range:
         return callee
-    if callee in (builtins.min, builtins.max) and len(arguments.positional) > 2:
-        raise parser.error("TG0005", f"{callee.__name__}() takes two values in a kernel", node,
-                           f"nest the calls: {callee.__name__}(a, {callee.__name__}(b, c))")
+    if callee in (builtins.min, builtins.max) and len(arguments.positional) > 2 and not arguments.keywords:
+        *others, last = arguments.positional
+        arguments.positional = [functools.reduce(_BUILTINS[callee], others), last]
     return _BUILTINS[callee]
 
 

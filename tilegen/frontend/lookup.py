@@ -55,13 +55,17 @@ def from_outside(parser: Parser, name: str, value: Any, node: ast.AST) -> Any:
         return from_outside(parser, name, value.choose(parser.builder.target), node)
     if isinstance(value, Size):
         return parser.size(_derived_size(parser, name, value, node))
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):       # a NumPy number
-        value = value.item()
+    value = plain_number(value)
     if isinstance(value, bool):
         return _flag(parser, name, value)
     if isinstance(value, (int, float)) and math.isfinite(value):
         return _knob(parser, name, value, node)
     return _sequence(parser, name, value, node) if isinstance(value, (tuple, list)) else value
+
+
+def plain_number(value: Any) -> Any:
+    """A NumPy number as Python's own; anything else as it is."""
+    return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
 
 
 def _flag(parser: Parser, name: str, value: bool) -> bool:

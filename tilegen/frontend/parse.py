@@ -13,6 +13,7 @@ from tilegen.errors import Loc, TilegenError
 from tilegen.frontend import blocks, calls, expressions, statements, subscripts
 from tilegen.frontend.access import with_access
 from tilegen.frontend.constants import Constants, assigned_names, parameters_of, variables
+from tilegen.frontend.lookup import plain_number
 from tilegen.frontend.outside import Outside
 from tilegen.frontend.parser import Frame, Parser, Widen
 from tilegen.frontend.signature import Signature
@@ -33,7 +34,7 @@ def parse(function: Any, *, target: str = "cuda", values: dict[str, Any] | None 
     TilegenError for whatever a kernel cannot hold, TG0503 for a name in `values` that the kernel lacks,
     TG0501 for a parameter of a factory that has no value.
     """
-    given = dict(values or {})
+    given = {name: plain_number(value) for name, value in (values or {}).items()}
     if not isinstance(function, PrimFunc) and form(function) == "factory":
         rest = {name: value for name, value in given.items()
                 if name not in inspect.signature(function).parameters}

@@ -9,7 +9,7 @@ from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.frontend.lookup import from_outside
 from tilegen.frontend.parser import Parser, expression
-from tilegen.language.regions import difference
+from tilegen.language.regions import difference, is_one
 from tilegen.language.tensors import TensorAnnotation
 from tilegen.language.text import allocated, describe, shape_text
 from tilegen.language.values import as_index, is_number, is_scalar
@@ -28,8 +28,7 @@ def subscript(parser: Parser, node: ast.Subscript) -> Any:
         case ir.Load(buffer=buffer, indices=indices) if len(indices) < len(buffer.shape):
             return _select(parser, buffer, indices, items, node)
         case ir.Region():
-            raise parser.error("TG0004", f"{describe(base)} cannot be indexed again", node,
-                               f"index {base.buffer.name} itself")
+            return _of_region(parser, base, items, node)
         case TensorAnnotation():
             return base[parser.evaluate(node.slice)]
     if is_scalar(base):
@@ -67,20 +66,40 @@ def _select(parser: Parser, buffer: ir.Buffer, before: tuple[ir.Expr, ...], item
         raise TilegenError("TG0106", f"{buffer.name} has {rank} dimension{'s' * (rank != 1)} "
                            f"{shape_text(buffer.shape)}, but {len(before) + len(items)} indices are given",
                            parser.loc(node), allocated(buffer))
-    offsets, extents, is_region = list(before), [ir.Const(1)] * len(before), False
+    offsets, extents = list(before), [ir.Const(1)] * len(before)
     for item in items:
-        size = buffer.shape[len(offsets)]
-        if isinstance(item, ast.Slice):
-            is_region = True
-            offset, extent = _slice(parser, item, size)
-        else:
-            offset, extent = _index(parser, item, size), ir.Const(1)
+        offset, extent = _part(parser, item, buffer.shape[len(offsets)])
         offsets.append(offset)
         extents.append(extent)
-    if not is_region:
+    if not any(isinstance(item, ast.Slice) for item in items):
         return ir.Load(buffer, tuple(offsets))
     rest = buffer.shape[len(offsets):]
     return ir.Region(buffer, (*offsets, *(ir.Const(0) for _ in rest)), (*extents, *rest))
+
+
+def _of_region(parser: Parser, region: ir.Region, items: list[ast.expr], node: ast.AST) -> ir.Load | ir.Region:
+    """An element or a part of a region, as a macro takes it from a slice: by all of its dimensions, or
+    by those whose extent is not 1."""
+    wide = [d for d, extent in enumerate(region.extents) if not is_one(extent, parser.builder.numbers)]
+    items = _without_ellipsis(items, len(wide))
+    given = {len(region.extents): list(range(len(region.extents))), len(wide): wide}.get(len(items))
+    if given is None:
+        raise parser.error("TG0106", f"{describe(region)} has {len(wide)} dimensions, but {len(items)} indices "
+                           "are given", node, allocated(region.buffer))
+    offsets, extents = list(region.offsets), [ir.Const(1)] * len(region.offsets)
+    for d, item in zip(given, items):
+        offset, extents[d] = _part(parser, item, region.extents[d])
+        offsets[d] = arith.add(offsets[d], offset)
+    if any(isinstance(item, ast.Slice) for item in items):
+        return ir.Region(region.buffer, tuple(offsets), tuple(extents))
+    return ir.Load(region.buffer, tuple(offsets))
+
+
+def _part(parser: Parser, item: ast.expr, size: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+    """The offset and extent that an index or slice stands for."""
+    if isinstance(item, ast.Slice):
+        return _slice(parser, item, size)
+    return _index(parser, item, size), ir.Const(1)
 
 
 def _without_ellipsis(items: list[ast.expr], rank: int) -> list[ast.expr]:

@@ -47,6 +47,8 @@ def binary(op: str, a: Any, b: Any) -> Any:
     if op in _INTEGER_ONLY and dtype.is_float:
         raise TilegenError("TG0111", f"'{op}' needs integers, not {x.dtype} and {y.dtype}", current().loc,
                            {"//": "write T.floor(a / b)", "%": "write T.fmod(a, b)"}.get(op, ""))
+    if op in ("//", "%", "trunc//", "trunc%") and isinstance(y, ir.Const) and y.value == 0:
+        raise TilegenError("TG0113", f"'{op}' by zero", current().loc, "divide by something else")
     if dtype == bool_ and op in ("&", "|", "^"):
         return ir.BinOp({"&": "and", "|": "or", "^": "!="}[op], x, y, bool_)
     return ir.BinOp(op, x, y, dtype)

@@ -6,7 +6,7 @@ raised at the user's line. Extents are compared as numbers for the present knobs
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType
@@ -24,7 +24,7 @@ def check_shapes(kernel: ir.Kernel, target=None) -> ir.Kernel:
     Before: T.gemm(A_shared (128, 32), B_shared (64, 128), C_local). After: TG0104 with both operands marked.
     """
     numbers = knob_values(kernel)
-    for node in ir.walk(kernel.body):
+    for node in _reached(kernel.body, numbers):
         match node:
             case ir.Copy():
                 _copy(node, numbers)
@@ -35,6 +35,19 @@ def check_shapes(kernel: ir.Kernel, target=None) -> ir.Kernel:
             case ir.Atomic():
                 _scope(node.buffer, ("global", "shared"), "an atomic update", node.loc)
     return kernel
+
+
+def _reached(statements: tuple[ir.Stmt, ...], numbers: Numbers) -> Iterator[ir.Stmt]:
+    """All statements but those of branches that the present knobs exclude."""
+    for node in statements:
+        yield node
+        if isinstance(node, ir.If):
+            taken = arith.evaluate(node.condition, numbers)
+            blocks = [node.then] * (taken is not False) + [node.otherwise] * (taken is not True)
+        else:
+            blocks = [getattr(node, "body", ())]
+        for block in blocks:
+            yield from _reached(block, numbers)
 
 
 def _extents(region: ir.Region, numbers: Numbers) -> str:

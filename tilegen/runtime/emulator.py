@@ -83,8 +83,9 @@ def compile_source(text: str, suffix_or_target: str, *, warp_size: int, name: st
 
 
 def launch(library: Library, entry: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
-           args: Sequence[object], *, cluster: Sequence[int] = (1, 1, 1), order: str = "forward", seed: int = 0,
-           threads: int | None = None, timeout: float = 60.0, names: Sequence[str] = ()) -> Report:
+           args: Sequence[object], *, cluster: Sequence[int] = (1, 1, 1), order: str = "forward",
+           seed: int = 0, threads: int | None = None, timeout: float = 60.0,
+           names: Sequence[str] = ()) -> Report:
     """Runs kernel `entry` of a compiled file.
 
     `args` are NumPy arrays, which the kernel gets as pointers, and ctypes values (`ctypes.c_int(n)`); a plain
@@ -107,8 +108,9 @@ def launch(library: Library, entry: str, grid: Sequence[int], block: Sequence[in
     dynamic = getattr(code, "tilegen_emulator_dynamic", None)
     request = RequestRecord(
         ctypes.cast(call, ctypes.c_void_p), ctypes.cast(dynamic, ctypes.c_void_p) if dynamic else None,
-        arguments, len(args), *((ctypes.c_uint * 3)(*size) for size in sizes), shared_bytes, library.warp_size,
-        ORDERS.index(order), threads or os.cpu_count() or 1, library.mode.check, seed, timeout, rows, len(rows))
+        arguments, len(args), *((ctypes.c_uint * 3)(*size) for size in sizes), shared_bytes,
+        library.warp_size, ORDERS.index(order), threads or os.cpu_count() or 1, library.mode.check, seed, timeout,
+        rows, len(rows))
     report = ReportRecord()
     if code.tilegen_emulator_launch(ctypes.byref(request), ctypes.byref(report)):
         raise _fault(library, report, names)
@@ -119,9 +121,9 @@ def launch(library: Library, entry: str, grid: Sequence[int], block: Sequence[in
 def debugger_command(library: Library, line: int, thread: int = 0) -> str:
     """A shell command that attaches gdb to this process and stops where thread `thread` of a block (counted
     through its dimensions) comes to `line` of the emitted file. For a file compiled with `debug`."""
-    place = f"break {library.source.name}:{line} if tilegen_emulator::self().linear == {thread}"
-    return (f"gdb -p {os.getpid()} -ex 'handle SIGURG nostop noprint' -ex 'directory {library.source.parent}' "
-            f"-ex 'set breakpoint pending on' -ex '{place}' -ex continue")
+    place = f"break {library.source.name}:{line} if (unsigned)tilegen_emulator_thread() == {thread}"
+    settings = ("handle SIGURG nostop noprint", f"directory {library.source.parent}", "set breakpoint pending on")
+    return " ".join([f"gdb -p {os.getpid()}", *(f"-ex '{command}'" for command in (*settings, place, "continue"))])
 
 
 _loaded: dict[Path, ctypes.CDLL] = {}
@@ -152,8 +154,8 @@ def _fault(library: Library, report: ReportRecord, names: Sequence[str]) -> Tile
     message = report.message.decode(errors="replace")
     message = re.sub(r"\bargument (\d+)", lambda m: f"argument {_name(names, int(m[1]))}", message)
     if report.has_thread:
-        where = [f"block {tuple(report.block)}", f"thread {tuple(report.thread)}", *([place.short] if place else [])]
-        message = f"{message} ({', '.join(where)})"
+        where = f"block {tuple(report.block)}, thread {tuple(report.thread)}"
+        message = f"{message} ({where}{f', {place.short}' if place else ''})"
     notes = [Note("the other access", other)] if other else []
     if place and place.file == str(library.source):
         text = library.source.read_text(encoding="utf-8")

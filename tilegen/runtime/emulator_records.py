@@ -1,4 +1,4 @@
-"""What passes between Python and the emulator's runtime: the structures of `scheduler.h` and `transactions.h`."""
+"""What passes between Python and the emulator's runtime: structures of `scheduler.h` and `transactions.h`."""
 
 from __future__ import annotations
 
@@ -28,22 +28,26 @@ class TensorMapBytes(ctypes.Structure):
                 ("unused", ctypes.c_uint64 * 4)]
 
 
+_Three = ctypes.c_uint * 3
+
+
 class RequestRecord(ctypes.Structure):
-    _fields_ = [("call", ctypes.c_void_p), ("dynamic", ctypes.c_void_p), ("arguments", ctypes.POINTER(Argument)),
-                ("argument_count", ctypes.c_int), ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3),
-                ("cluster", ctypes.c_uint * 3), ("shared_bytes", ctypes.c_uint64), ("warp_size", ctypes.c_int),
-                ("order", ctypes.c_int), ("os_threads", ctypes.c_int), ("check", ctypes.c_int),
-                ("seed", ctypes.c_uint64), ("timeout", ctypes.c_double),
+    _fields_ = [("call", ctypes.c_void_p), ("dynamic", ctypes.c_void_p),
+                ("arguments", ctypes.POINTER(Argument)), ("argument_count", ctypes.c_int),
+                ("grid", _Three), ("block", _Three), ("cluster", _Three), ("shared_bytes", ctypes.c_uint64),
+                ("warp_size", ctypes.c_int), ("order", ctypes.c_int), ("os_threads", ctypes.c_int),
+                ("check", ctypes.c_int), ("seed", ctypes.c_uint64), ("timeout", ctypes.c_double),
                 ("conflicts", ctypes.POINTER(ConflictRow)), ("conflict_room", ctypes.c_int)]
 
 
 class ReportRecord(ctypes.Structure):
     _fields_ = [("failed", ctypes.c_int), ("line", ctypes.c_int), ("other_line", ctypes.c_int),
-                ("has_thread", ctypes.c_int), ("message", ctypes.c_char * 2048), ("file", ctypes.c_char * 1024),
-                ("other_file", ctypes.c_char * 1024), ("block", ctypes.c_uint * 3), ("thread", ctypes.c_uint * 3),
-                ("address", ctypes.c_uint64), ("other_address", ctypes.c_uint64), ("blocks", ctypes.c_uint64),
-                ("switches", ctypes.c_uint64), ("meetings", ctypes.c_uint64), ("barriers", ctypes.c_uint64),
-                ("shared_bytes", ctypes.c_uint64), ("seconds", ctypes.c_double), ("conflict_count", ctypes.c_int)]
+                ("has_thread", ctypes.c_int), ("message", ctypes.c_char * 2048),
+                ("file", ctypes.c_char * 1024), ("other_file", ctypes.c_char * 1024),
+                ("block", _Three), ("thread", _Three), ("address", ctypes.c_uint64),
+                ("other_address", ctypes.c_uint64), ("blocks", ctypes.c_uint64), ("switches", ctypes.c_uint64),
+                ("meetings", ctypes.c_uint64), ("barriers", ctypes.c_uint64), ("shared_bytes", ctypes.c_uint64),
+                ("seconds", ctypes.c_double), ("conflict_count", ctypes.c_int)]
 
 
 def arguments_of(values: Sequence[object], names: Sequence[str], keep: list[object]) -> ctypes.Array:
@@ -67,13 +71,14 @@ def _argument(value: object, name: str, keep: list[object]) -> Argument:
     elif isinstance(value, float):
         value = ctypes.c_float(value)
     if not isinstance(value, (ctypes._SimpleCData, ctypes.Structure, ctypes.Array)):
-        raise TilegenError("TG0407", f"argument {name} is neither an array nor a number: {type(value).__name__}")
+        raise TilegenError("TG0407", f"argument {name} is neither an array nor a number, but a "
+                           f"{type(value).__name__}")
     keep.append(value)
     return Argument(ctypes.addressof(value), ctypes.sizeof(value), kind)
 
 
-def tensor_map(array: object, box: Sequence[int], swizzle: int = 0, *, shape: Sequence[int] | None = None,
-               strides: Sequence[int] | None = None) -> TensorMapBytes:
+def tensor_map(array: object, box: Sequence[int], swizzle: int = 0, *,
+               shape: Sequence[int] | None = None, strides: Sequence[int] | None = None) -> TensorMapBytes:
     """A tensor map as the emulator's copy engine reads it, to be passed in the place of a kernel's map.
 
     `box` is the extent of one copy, outermost dimension first, as in `array.shape`; `swizzle` is 0, 32, 64 or
@@ -83,7 +88,8 @@ def tensor_map(array: object, box: Sequence[int], swizzle: int = 0, *, shape: Se
     shape = tuple(array.shape if shape is None else shape)
     strides = tuple(array.strides if strides is None else strides)
     if not len(shape) == len(box) == len(strides) <= 5:
-        raise TilegenError("TG0403", f"a tensor map of {shape} needs one box size a dimension, not {tuple(box)}")
+        raise TilegenError("TG0403", f"a tensor map of {shape} needs a box size for each dimension, not "
+                           f"{tuple(box)}")
     address = array.__array_interface__["data"][0]
     return TensorMapBytes(address, (ctypes.c_uint64 * 4)(*strides[-2::-1]), (ctypes.c_uint32 * 5)(*shape[::-1]),
                           (ctypes.c_uint16 * 5)(*tuple(box)[::-1]), swizzle, len(shape), array.itemsize,
