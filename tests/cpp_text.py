@@ -115,4 +115,5 @@ def functions(text: str) -> list[tuple[str, str]]:
     """(name, head) of every function that the file defines, in order; the head without the body."""
     plain = re.sub(r"//[^\n]*", "", text)
     pattern = r"^(?:template <[^\n]*>\s)?[^\n#;{}=]*?\b(?:__device__|static|inline|__global__)\b[^;{}]*?\b(\w+)\(([^;{}]*)\)\s*\{"
-    return [(m[1], re.sub(r"\s+", " ", m[0])) for m in re.finditer(pattern, plain, re.MULTILINE)]
+    found = [(m[1], re.sub(r"\s+", " ", m[0])) for m in re.finditer(pattern, plain, re.MULTILINE)]
+    return [(name, head) for name, head in found if name != "__launch_bounds__"]

@@ -49,7 +49,7 @@ def test_two_gemms_share_a_fragment():
 def test_the_copies_are_the_packing_and_the_gemm_a_register_tile():
     text = block_text(emitted(cpu_samples.matmul))
     assert "pack_rows(t.A_shared, &A[by * BM * K + ko * BK], K, rows, depth);" in text
-    assert "pack_columns(t.B_shared, &B[ko * BK * N + bx * BN], N, depth, columns);" in text
+    assert "pack_columns<load_float32>(t.B_shared, &B[ko * BK * N + bx * BN], N, depth, columns);" in text
     assert "multiply(t.A_shared[row / MR], t.B_shared[col / NR], t.C_local[row / MR][col / NR]," in text
     whole = emitted(cpu_samples.matmul)
     assert "float A_shared[BM / MR][BK][MR];" in whole and "float C_local[BM / MR][BN / NR][MR][NR];" in whole

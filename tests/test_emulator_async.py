@@ -131,6 +131,7 @@ extern "C" __global__ void copy(const __grid_constant__ CUtensorMap from, const 
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 @pytest.mark.parametrize("x, y", [(0, 0), (24, 5), (-8, -3), (40, 30)])
 def test_tma_boxes(swizzle, x, y):
+    """A box is loaded, looked at, and stored again; what lies outside of the tensor is zero, and is not stored."""
     columns, rows = (swizzle or 64) // 2, 16
     source = np.arange(1, 33 * 48 + 1, dtype=np.int16).reshape(33, 48)
     target = np.zeros_like(source)
@@ -156,10 +157,11 @@ def test_tma_boxes(swizzle, x, y):
 
 # ---- wgmma by itself, for every type and layout ----------------------------------------------------------
 PRODUCT = """
-extern "C" __global__ void product(const unsigned char* a, const unsigned char* b, SUM* c, unsigned long long da,
+extern "C" __global__ void NAME(const unsigned char* a, const unsigned char* b, SUM* c, unsigned long long da,
                                    unsigned long long db, int a_bytes, int b_bytes)
 {
-    __shared__ __align__(1024) unsigned char s[2][8192];
+    extern __shared__ __align__(1024) unsigned char shared[];
+    unsigned char* const s[2] = {shared, shared + 8192};
     for (int i = threadIdx.x; i < a_bytes; i += 128) s[0][i] = a[i];
     for (int i = threadIdx.x; i < b_bytes; i += 128) s[1][i] = b[i];
     fence_async_proxy();
@@ -189,6 +191,14 @@ def _place(row: int, k: int, size: int, layout: str, swizzle: int, rows: int) ->
     return byte ^ (byte >> 7) % (swizzle // 16) << 4
 
 
+def _register_byte(row: int, k: int, size: int) -> int:
+    """The byte of element (row, k) among the registers of A, four a lane, as mma_m16n8k16 has them in each warp."""
+    packed = 4 // size
+    lane = row // 16 * 32 + row % 8 * 4 + k // packed % 4
+    register = row % 16 // 8 + k // (4 * packed) * 2
+    return lane * 16 + register * 4 + k % packed * size
+
+
 def _descriptor(layout: str, swizzle: int) -> int:
     """Without the address: leading and stride offsets in 16-byte units, and the swizzle mode."""
     mode = {0: 0, 128: 1, 64: 2, 32: 3}[swizzle]
@@ -201,14 +211,35 @@ def _descriptor(layout: str, swizzle: int) -> int:
     return leading >> 4 << 16 | stride >> 4 << 32 | mode << 62
 
 
-@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float8_e4m3", "float8_e5m2", "signed char", "float"])
+KINDS = ("bfloat16", "float16", "float8_e4m3", "float8_e5m2", "signed char", "float")
+# K: contiguous along k, M: along the other dimension, which the hardware has for 16-bit types alone; R: A is in
+# registers
+PRODUCTS = [(kind, layouts) for kind in KINDS for layouts in ("KK", "RK", "KM", "MK", "MM", "RM")
+            if "M" not in layouts or kind in ("bfloat16", "float16")]
+
+
+@pytest.fixture(scope="module")
+def products():
+    """One kernel for each type and pair of layouts."""
+    texts = []
+    for kind, layouts in PRODUCTS:
+        flags = "".join(f", {str(layout == 'M').lower()}" for layout in layouts if layout != "R")
+        if layouts[0] == "R":
+            call = (f"wgmma_rs<{kind}{flags}>(d, reinterpret_cast<const unsigned*>(a) + threadIdx.x * 4, "
+                    "db + (shared_address(s[1]) >> 4), 1);")
+        else:
+            call = (f"wgmma_ss<{kind}{flags}>(d, da + (shared_address(s[0]) >> 4), "
+                    "db + (shared_address(s[1]) >> 4), 1);")
+        texts.append(PRODUCT.replace("SUM", "int" if kind == "signed char" else "float").replace("CALL", call)
+                     .replace("NAME", f"{kind.replace(' ', '_')}_{layouts}"))
+    return emulator.compile_source("\n".join(texts), "cuda", warp_size=32)
+
+
+@pytest.mark.parametrize("kind, layouts", PRODUCTS)
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
-@pytest.mark.parametrize("layouts", ["KK", "KM", "MK", "MM"])
-def test_one_wgmma(kind, swizzle, layouts):
+def test_one_wgmma(products, kind, swizzle, layouts):
     dtype = np.dtype({"bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "float8_e4m3": ml_dtypes.float8_e4m3fn,
                       "float8_e5m2": ml_dtypes.float8_e5m2, "signed char": np.int8, "float": np.float32}[kind])
-    if dtype.itemsize != 2 and layouts != "KK":
-        return                                   # the hardware has these layouts for 16-bit types alone
     m, n, k = 64, 16, 32 // dtype.itemsize
     rng = np.random.default_rng(2)
     tiles, images = [], []
@@ -217,7 +248,9 @@ def test_one_wgmma(kind, swizzle, layouts):
         image = np.zeros(8192 // dtype.itemsize, dtype)
         for row in range(rows):
             for depth in range(k):
-                image[_place(row, depth, dtype.itemsize, layout, swizzle, rows) // dtype.itemsize] = tile[row, depth]
+                byte = (_register_byte(row, depth, dtype.itemsize) if layout == "R"
+                        else _place(row, depth, dtype.itemsize, layout, swizzle, rows))
+                image[byte // dtype.itemsize] = tile[row, depth]
         tiles.append(tile.astype(np.int64))
         images.append(image.view(np.uint8))
     sum_type = np.int32 if kind == "signed char" else np.float32
@@ -225,11 +258,7 @@ def test_one_wgmma(kind, swizzle, layouts):
     lanes = np.array([[(t // 32 * 16 + t % 32 // 4 + 8 * (i % 4 // 2), 8 * (i // 4) + t % 4 * 2 + i % 2)
                        for i in range(8)] for t in range(128)])
     registers = np.ascontiguousarray(c[lanes[..., 0], lanes[..., 1]])
-    flags = "".join(f", {str(layout == 'M').lower()}" for layout in layouts)
-    call = (f"wgmma_ss<{kind}{flags}>(d, da + (shared_address(s[0]) >> 4), db + (shared_address(s[1]) >> 4), 1);")
-    text = PRODUCT.replace("SUM", "int" if sum_type is np.int32 else "float").replace("CALL", call)
-    library = emulator.compile_source(text, "cuda", warp_size=32)
-    emulator.launch(library, "product", [1], [128], 0, [
+    emulator.launch(products, f"{kind.replace(' ', '_')}_{layouts}", [1], [128], 16384, [
         *images, registers, _wide(_descriptor(layouts[0], swizzle)), _wide(_descriptor(layouts[1], swizzle)), 8192, 8192])
     found = np.zeros((m, n), sum_type)
     found[lanes[..., 0], lanes[..., 1]] = registers

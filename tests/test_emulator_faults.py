@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.test_emulator_matrix import MATMUL, run_matmul
+from test_emulator_matrix import MATMUL, run_matmul
 from tilegen.errors import TilegenError
 from tilegen.runtime import emulator
 

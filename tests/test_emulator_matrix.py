@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,31 +20,39 @@ _BUILTIN_ARGUMENTS = {"mfma": "a, b, c, 0, 0, 0", "mxc": "a, b, c", "wmma": "a, 
 
 def kernel(instruction: MatrixInstruction) -> str:
     """One warp, one instruction: every lane takes its registers from memory and puts C back."""
+    name = instruction.helper
     if instruction.call != "mma":
-        sizes = [f.elements * f.dtype.bits // 8 // 4 for f in (instruction.a, instruction.b, instruction.c)]
+        sizes = [f.elements * f.dtype.bits // 32 for f in (instruction.a, instruction.b, instruction.c)]
         return "\n".join([
-            *(f"struct {name} {{ unsigned r[{size}]; }};" for name, size in zip("ABC", sizes, strict=True)),
-            "extern \"C\" __global__ void one(const A* a_all, const B* b_all, C* c_all) {",
-            "  A a = a_all[threadIdx.x]; B b = b_all[threadIdx.x]; C c = c_all[threadIdx.x];",
-            f"  c_all[threadIdx.x] = {instruction.spelling}({_BUILTIN_ARGUMENTS[instruction.call]});", "}"])
+            *(f"struct {letter}_{name} {{ unsigned r[{size}]; }};" for letter, size in zip("abc", sizes)),
+            f"extern \"C\" __global__ void test_{name}(const a_{name}* A, const b_{name}* B, c_{name}* C)", "{",
+            f"  a_{name} a = A[threadIdx.x]; b_{name} b = B[threadIdx.x]; c_{name} c = C[threadIdx.x];",
+            f"  C[threadIdx.x] = {instruction.spelling}({_BUILTIN_ARGUMENTS[instruction.call]});", "}"])
     operand = "double" if instruction.a.dtype.bits == 64 else "unsigned"
     sums = {"float32": "float", "float64": "double", "int32": "int", "float16": "unsigned"}[instruction.c.dtype.name]
+    a, b, c = (f.registers for f in (instruction.a, instruction.b, instruction.c))
     return "\n".join([
-        f"extern \"C\" __global__ void one(const {operand}* a_all, const {operand}* b_all, {sums}* c_all) {{",
-        f"  {operand} a[{instruction.a.registers}], b[{instruction.b.registers}]; {sums} c[{instruction.c.registers}];",
-        f"  for (int i = 0; i < {instruction.a.registers}; ++i) a[i] = a_all[threadIdx.x * {instruction.a.registers} + i];",
-        f"  for (int i = 0; i < {instruction.b.registers}; ++i) b[i] = b_all[threadIdx.x * {instruction.b.registers} + i];",
-        f"  for (int i = 0; i < {instruction.c.registers}; ++i) c[i] = c_all[threadIdx.x * {instruction.c.registers} + i];",
-        f"  {instruction.helper}(c, a, b);",
-        f"  for (int i = 0; i < {instruction.c.registers}; ++i) c_all[threadIdx.x * {instruction.c.registers} + i] = c[i];",
-        "}"])
+        f"extern \"C\" __global__ void test_{name}(const {operand}* A, const {operand}* B, {sums}* C)", "{",
+        f"  {operand} a[{a}], b[{b}]; {sums} c[{c}];", "  const int t = threadIdx.x;",
+        f"  for (int i = 0; i < {a}; ++i) a[i] = A[t * {a} + i];",
+        f"  for (int i = 0; i < {b}; ++i) b[i] = B[t * {b} + i];",
+        f"  for (int i = 0; i < {c}; ++i) c[i] = C[t * {c} + i];",
+        f"  {name}(c, a, b);",
+        f"  for (int i = 0; i < {c}; ++i) C[t * {c} + i] = c[i];", "}"])
+
+
+@cache
+def library_of(target: str, lanes: int) -> emulator.Library:
+    """All instructions of a target in one file: compiling is what takes the time."""
+    text = "\n".join(kernel(i) for i in MATRIX_INSTRUCTIONS if i.target == target and i.lanes == lanes)
+    return emulator.compile_source(text, target, warp_size=lanes)
 
 
 def _numpy_type(dtype: dtypes.DType) -> np.dtype:
     return np.dtype(np.float32) if dtype.name == "tfloat32" else dtype.numpy
 
 
-def _random(fragment: Fragment, rng: np.random.Generator) -> np.ndarray:
+def random_matrix(fragment: Fragment, rng: np.random.Generator) -> np.ndarray:
     shape = (fragment.rows, fragment.columns)
     if fragment.dtype.is_integer:
         low, high = (0, 255) if fragment.dtype.kind == "uint" else (-128, 127)
@@ -51,11 +60,11 @@ def _random(fragment: Fragment, rng: np.random.Generator) -> np.ndarray:
     return (rng.integers(-8, 9, shape) / 4).astype(_numpy_type(fragment.dtype))      # sums are exact
 
 
-def _to_lanes(fragment: Fragment, matrix: np.ndarray) -> np.ndarray:
+def lanes_of(fragment: Fragment, matrix: np.ndarray) -> np.ndarray:
     return np.array([[matrix[place] for place in lane] for lane in fragment.table()], matrix.dtype)
 
 
-def _from_lanes(fragment: Fragment, lanes: np.ndarray) -> np.ndarray:
+def matrix_of(fragment: Fragment, lanes: np.ndarray) -> np.ndarray:
     matrix = np.empty((fragment.rows, fragment.columns), lanes.dtype)
     for lane, places in enumerate(fragment.table()):
         for index, place in enumerate(places):
@@ -66,22 +75,20 @@ def _from_lanes(fragment: Fragment, lanes: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("instruction", MATRIX_INSTRUCTIONS, ids=lambda i: i.helper)
 def test_one_instruction(instruction):
     rng = np.random.default_rng(3)
-    a, b, c = (_random(f, rng) for f in (instruction.a, instruction.b, instruction.c))
-    library = emulator.compile_source(kernel(instruction), instruction.target, warp_size=instruction.lanes)
-    lanes = _to_lanes(instruction.c, c)
-    emulator.launch(library, "one", [1], [instruction.lanes], 0,
-                    [_to_lanes(instruction.a, a), _to_lanes(instruction.b, b), lanes], order="random")
+    a, b, c = (random_matrix(f, rng) for f in (instruction.a, instruction.b, instruction.c))
+    lanes = lanes_of(instruction.c, c)
+    library = library_of(instruction.target, instruction.lanes)
+    emulator.launch(library, f"test_{instruction.helper}", [1], [instruction.lanes], 0,
+                    [lanes_of(instruction.a, a), lanes_of(instruction.b, b), lanes], order="random")
     exact = np.int64 if instruction.c.dtype.is_integer else np.float64
     wanted = a.astype(exact) @ b.astype(exact) + c.astype(exact)
-    assert np.array_equal(_from_lanes(instruction.c, lanes).astype(exact), wanted)
+    assert np.array_equal(matrix_of(instruction.c, lanes).astype(exact), wanted)
 
 
 def test_tfloat32_ignores_the_low_bits():
-    instruction = next(i for i in MATRIX_INSTRUCTIONS if i.helper == "mma_m16n8k8_tf32")
-    library = emulator.compile_source(kernel(instruction), "cuda", warp_size=32)
     a = np.full((32, 4), 1 + 2**-10 + 2**-11, np.float32)
     c = np.zeros((32, 4), np.float32)
-    emulator.launch(library, "one", [1], [32], 0, [a, np.ones((32, 2), np.float32), c])
+    emulator.launch(library_of("cuda", 32), "test_mma_m16n8k8_tf32", [1], [32], 0, [a, np.ones((32, 2), np.float32), c])
     assert (c == 8 * (1 + 2**-10)).all()
 
 

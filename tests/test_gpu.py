@@ -61,6 +61,6 @@ def test_example(path, shape, owner):
     kernel.on("cuda")(*given.values())
     for p in parsed.params:
         if p.buffer is not None and p.access != "read":
-            rtol = check.kernel_tolerance(parsed, p.buffer.dtype, sizes)
+            rtol = check.tolerance(parsed, p.buffer.dtype, sizes)
             result = check.compare(p.name, host(given[p.name]), want[p.name], rtol)
             assert result.ok, result

@@ -12,7 +12,7 @@ COLUMNS = 100
 KNOBS = "Knobs: turn these; everything else in the file follows"
 INCLUDES = {"cuda": set(), "hip": {"hip/hip_runtime.h"}, "maca": {"mc_runtime.h"},
             "cpu": {"immintrin.h", "omp.h", "algorithm", "atomic", "cmath", "cstdint", "cstdio", "cstdlib", "cstring",
-                    "limits", "memory", "vector"}}
+                    "limits", "memory", "type_traits", "vector"}}
 GPU = [file for file in FILES if file.target != "cpu"]
 every_file = pytest.mark.parametrize("file", FILES, ids=str)
 every_gpu_file = pytest.mark.parametrize("file", GPU, ids=str)
@@ -32,7 +32,7 @@ def kernel_part(file) -> str:
 # ---- The shape of the text -----------------------------------------------------------------------
 @every_file
 def test_lines_are_at_most_100_columns_wide(file):
-    long = [line for line in file.text.splitlines() if len(line) > COLUMNS and "asm" not in line]
+    long = [line for line in file.text.splitlines() if len(line) > COLUMNS]
     assert not long
 
 
@@ -69,7 +69,8 @@ def test_no_index_has_more_than_two_nested_parentheses(file):
 
 @every_file
 def test_no_parentheses_are_redundant(file):
-    without_asm = re.sub(r"asm (?:volatile)?\(.*?\);", "", without_selftest(file.text), flags=re.DOTALL)
+    without_asm = re.sub(r"asm\s*(?:volatile)?\(.*?\);|__attribute__\(\(.*?\)\)(?=[; ])", "",
+                         without_selftest(file.text), flags=re.DOTALL)
     assert not [g for g in groups(code(without_asm)) if is_redundant(g)]
 
 
@@ -121,7 +122,7 @@ def test_no_name_is_numbered(file):
     declared = re.findall(r"\b(?:int|unsigned|float|double|bool|auto|char|long|float16|bfloat16|float32x8)\s+\*?(\w+)"
                           r"(?=\s*(?:=|;|\[|,|\)))", code(without_selftest(file.text)))
     assert not [name for name in declared if re.search(r"_?\d+$", name) and name not in known]
-    assert not re.findall(r"\b(?:tmp|temp|val|var|cse_var|v_)\w*\b", code(kernel_part(file)))
+    assert not re.findall(r"\b(?:tmp|temp|val|var|cse_var|v)_?\d*\b", code(kernel_part(file)))
 
 
 # ---- Literals ------------------------------------------------------------------------------------
@@ -236,13 +237,10 @@ def test_everything_that_is_defined_is_used(file):
 
 
 @every_file
-def test_a_loop_body_appears_once(file):
-    """No run of lines of the kernel is repeated: pipelines are not peeled, loops not unrolled by hand."""
-    lines = [line.strip() for line in code(kernel_part(file)).splitlines()]
-    lines = [line for line in lines if line not in ("", "}", "{", "#pragma unroll")]
-    runs = [tuple(lines[i:i + 5]) for i in range(len(lines) - 4)]
-    repeated = {run for run in runs if runs.count(run) > 1}
-    assert not repeated
+def test_each_statement_appears_once(file):
+    """Pipelines are not peeled and loops not unrolled by hand: the text of a Python line has one place."""
+    origins = re.findall(r"// \S+\.py:(\d+)", kernel_part(file))
+    assert len(origins) == len(set(origins))
 
 
 # ---- Memory and launch ---------------------------------------------------------------------------
@@ -268,5 +266,5 @@ def test_pointers_are_restricted_and_inputs_const(file):
     head = re.search(r'extern "C"[^{]*?\b' + file.contract.entry + r"\(([^{]*?)\)\s*\{", file.text, re.DOTALL)[1]
     for param in file.specialised().kernel.params:
         if param.buffer is not None:
-            declared = re.search(rf"(const )?[\w ]+\* __restrict__ {param.name}\b", head)
-            assert declared and bool(declared[1]) == (param.access == "read"), param.name
+            declared = re.search(rf"[^,(]*\* __restrict__ {param.name}\b", head)
+            assert declared and ("const " in declared[0]) == (param.access == "read"), param.name

@@ -2,7 +2,7 @@
 // from 01_add.py:10 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/01_add.py -t cpu -a avx2 -o add.cpp
-//   check       tilegen check add.cpp --against 01_add.py      (after you edit it)
+//   check       tilegen check add.cpp --against 01_add.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN add.cpp -o add &&
 //     ./add
 //
@@ -13,8 +13,8 @@
 #include <cmath>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 16;
-constexpr int BN = 4096;
+constexpr int BM = 16;    // rows of a block's part
+constexpr int BN = 4096;  // columns of a block's part
 
 constexpr int LANES = 8;  // elements of 32 bits in a vector of 32 bytes
 

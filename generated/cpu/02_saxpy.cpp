@@ -2,19 +2,19 @@
 // from 02_saxpy.py:10 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/02_saxpy.py -t cpu -a avx2 -o saxpy.cpp
-//   check       tilegen check saxpy.cpp --against 02_saxpy.py      (after you edit it)
+//   check       tilegen check saxpy.cpp --against 02_saxpy.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN saxpy.cpp -o saxpy
 //     && ./saxpy
 //
 // Work    2*n flop, 12*n bytes.
-// Tiles   131072 bytes = x_local 65536 + y_local 65536 for each thread.
+// Tiles   131072 bytes for each thread = x_local 65536 + y_local 65536.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BN = 16384;
+constexpr int BN = 16384;  // elements of x_local and y_local
 
 constexpr int LANES = 8;  // elements of 32 bits in a vector of 32 bytes
 

@@ -2,19 +2,19 @@
 // from 03_transpose.py:10 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/03_transpose.py -t cpu -a avx2 -o transpose.cpp
-//   check       tilegen check transpose.cpp --against 03_transpose.py      (after you edit it)
+//   check       tilegen check transpose.cpp --against 03_transpose.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN transpose.cpp -o
 //     transpose && ./transpose
 //
 // Work    0 flop, 4*(M*N + N*M) bytes.
-// Tiles   tile 16384 bytes for each thread.
+// Tiles   tile 4096 bytes for each thread.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BT = 64;
+constexpr int BT = 32;  // rows of tile; columns of tile
 
 constexpr int LANES = 8;  // elements of 32 bits in a vector of 32 bytes
 
@@ -97,7 +97,7 @@ extern "C" void transpose(const float* __restrict__ A, float* __restrict__ B, in
 //   "grid": ["ceildiv(N, BT)", "ceildiv(M, BT)", "1"], "block": "1", "shared": "0",
 //   "params": [{"name": "A", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "B", "dtype": "float32", "shape": ["N", "M"], "access": "write"}],
-//   "sizes": ["M", "N"], "source": "03_transpose.py:10", "ir": "sha256:a7378c9f0eec7f0b",
+//   "sizes": ["M", "N"], "source": "03_transpose.py:10", "ir": "sha256:7fb110a6d841499d",
 //   "map": {"13": [70, 76], "14": [77, 87], "11": [88, 93]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------

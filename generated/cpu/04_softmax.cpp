@@ -2,12 +2,12 @@
 // from 04_softmax.py:10 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/04_softmax.py -t cpu -a avx2 -o softmax.cpp
-//   check       tilegen check softmax.cpp --against 04_softmax.py      (after you edit it)
+//   check       tilegen check softmax.cpp --against 04_softmax.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN softmax.cpp -o
 //     softmax && ./softmax
 //
 // Work    6*BN*M + M flop, 8*M*N bytes.
-// Tiles   32776 bytes = X_local 32768 + row_max 4 + row_sum 4 for each thread.
+// Tiles   32776 bytes for each thread = X_local 32768 + row_max 4 + row_sum 4.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
@@ -15,8 +15,8 @@
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 1;
-constexpr int BN = 8192;
+constexpr int BM = 1;     // rows of X_local; elements of row_max and row_sum
+constexpr int BN = 8192;  // columns of X_local
 
 constexpr int LANES = 8;     // elements of 32 bits in a vector of 32 bytes
 constexpr int PARTIALS = 4;  // vectors of partial results of a reduction

@@ -2,21 +2,20 @@
 // from 05_layernorm.py:10 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/05_layernorm.py -t cpu -a avx2 -o layernorm.cpp
-//   check       tilegen check layernorm.cpp --against 05_layernorm.py      (after you edit it)
+//   check       tilegen check layernorm.cpp --against 05_layernorm.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN layernorm.cpp -o
 //     layernorm && ./layernorm
 //
 // Work    8*M*BN + 3*M flop, 8*(M*N + N) bytes.
-// Tiles   131080 bytes = scale 32768 + shift 32768 + X_local 32768 + square 32768 + mean 4 +
-//     variance 4 for each thread.
+// Tiles   131080 bytes for each thread = X_local 32768 + square 32768 + 4 smaller tiles.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BN = 8192;
-constexpr float eps = 1e-5f;
+constexpr int BN = 8192;      // elements of scale and shift; columns of X_local and square
+constexpr float eps = 1e-5f;  // a number that the kernel computes with
 
 constexpr int LANES = 8;     // elements of 32 bits in a vector of 32 bytes
 constexpr int PARTIALS = 4;  // vectors of partial results of a reduction
@@ -179,9 +178,9 @@ extern "C" void layernorm(const float* __restrict__ X, const float* __restrict__
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "Y", "dtype": "float32",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"], "requires": ["N <= BN"],
 //   "source": "05_layernorm.py:10", "ir": "sha256:e50248b340d605c3",
-//   "map": {"21": [97, 100], "22": [101, 113], "23": [114, 122], "26": [123, 135], "27": [136,
-//     141], "29": [142, 145], "30": [146, 149], "31": [150, 156], "33": [157, 167], "14": [168,
-//     172]}}
+//   "map": {"21": [96, 99], "22": [100, 112], "23": [113, 121], "26": [122, 134], "27": [135,
+//     140], "29": [141, 144], "30": [145, 148], "31": [149, 155], "33": [156, 166], "14": [167,
+//     171]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

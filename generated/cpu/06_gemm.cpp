@@ -2,12 +2,12 @@
 // from 06_gemm.py:10 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/06_gemm.py -t cpu -a avx2 -o matmul.cpp
-//   check       tilegen check matmul.cpp --against 06_gemm.py      (after you edit it)
+//   check       tilegen check matmul.cpp --against 06_gemm.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN matmul.cpp -o matmul
 //     && ./matmul
 //
 // Work    2*N*M*K flop, 4*(M*K + K*N + M*N) bytes.
-// Tiles   3506176 bytes = A_shared 491520 + B_shared 1048576 + C_local 1966080 for each thread.
+// Tiles   3506176 bytes for each thread = A_shared 491520 + B_shared 1048576 + C_local 1966080.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
@@ -15,9 +15,9 @@
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 480;   // a multiple of 6
-constexpr int BN = 1024;
-constexpr int BK = 256;
+constexpr int BM = 480;   // rows of A_shared and C_local: a multiple of 6
+constexpr int BN = 1024;  // columns of B_shared and C_local
+constexpr int BK = 256;   // columns of A_shared; rows of B_shared
 constexpr int MR = 6;     // rows of the register tile: 1 to 14
 constexpr int NV = 2;     // vectors across the register tile: MR * NV + NV + 1 <= 16
 

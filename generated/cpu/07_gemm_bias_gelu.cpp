@@ -2,14 +2,12 @@
 // from 07_gemm_bias_gelu.py:12 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/07_gemm_bias_gelu.py -t cpu -a avx2 -o linear_gelu.cpp
-//   check       tilegen check linear_gelu.cpp --against 07_gemm_bias_gelu.py      (after you edit
-//     it)
+//   check       tilegen check linear_gelu.cpp --against 07_gemm_bias_gelu.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN linear_gelu.cpp -o
 //     linear_gelu && ./linear_gelu
 //
 // Work    2*N*M*K + 6*N*M flop, 2*(M*K + K*N + M*N) + 4*N bytes.
-// Tiles   3510272 bytes = A_shared 491520 + B_shared 1048576 + C_local 1966080 + bias_local 4096
-//     for each thread.
+// Tiles   3510272 bytes for each thread = B_shared 1048576 + C_local 1966080 + 2 smaller tiles.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
@@ -17,9 +15,9 @@
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 480;   // a multiple of 6
-constexpr int BN = 1024;
-constexpr int BK = 256;
+constexpr int BM = 480;   // rows of A_shared and C_local: a multiple of 6
+constexpr int BN = 1024;  // columns of B_shared and C_local; elements of bias_local
+constexpr int BK = 256;   // columns of A_shared; rows of B_shared
 constexpr int MR = 6;     // rows of the register tile: 1 to 14
 constexpr int NV = 2;     // vectors across the register tile: MR * NV + NV + 1 <= 16
 
@@ -305,8 +303,8 @@ extern "C" void linear_gelu(const float16* __restrict__ A, const float16* __rest
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:e8a3483b9863b258",
-//   "map": {"20": [249, 250], "21": [251, 252], "22": [253, 255], "23": [256, 257], "24": [258,
-//     264], "25": [265, 268], "26": [269, 277], "28": [278, 291], "15": [292, 297]}}
+//   "map": {"20": [247, 248], "21": [249, 250], "22": [251, 253], "23": [254, 255], "24": [256,
+//     262], "25": [263, 266], "26": [267, 275], "28": [276, 289], "15": [290, 295]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

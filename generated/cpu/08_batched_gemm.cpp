@@ -2,22 +2,21 @@
 // from 08_batched_gemm.py:10 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/08_batched_gemm.py -t cpu -a avx2 -o batched_matmul.cpp
-//   check       tilegen check batched_matmul.cpp --against 08_batched_gemm.py      (after you edit
-//     it)
+//   check       tilegen check batched_matmul.cpp --against 08_batched_gemm.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN batched_matmul.cpp
 //     -o batched_matmul && ./batched_matmul
 //
 // Work    2*batch*N*M*K flop, 4*(batch*M*K + batch*N*K + batch*M*N) bytes.
-// Tiles   753664 bytes = A_shared 245760 + B_shared 262144 + C_local 245760 for each thread.
+// Tiles   753664 bytes for each thread = A_shared 245760 + B_shared 262144 + C_local 245760.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 240;  // a multiple of 6
-constexpr int BN = 256;
-constexpr int BK = 256;
+constexpr int BM = 240;  // rows of A_shared and C_local: a multiple of 6
+constexpr int BN = 256;  // rows of B_shared; columns of C_local
+constexpr int BK = 256;  // columns of A_shared and B_shared
 constexpr int MR = 6;    // rows of the register tile: 1 to 14
 constexpr int NV = 2;    // vectors across the register tile: MR * NV + NV + 1 <= 16
 
@@ -173,8 +172,8 @@ extern "C" void batched_matmul(const float* __restrict__ A, const float* __restr
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:d4a23498a9c5811c",
-//   "map": {"17": [130, 131], "18": [132, 133], "19": [134, 136], "20": [137, 138], "21": [139,
-//     145], "22": [146, 158], "13": [159, 165]}}
+//   "map": {"17": [129, 130], "18": [131, 132], "19": [133, 135], "20": [136, 137], "21": [138,
+//     144], "22": [145, 157], "13": [158, 164]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

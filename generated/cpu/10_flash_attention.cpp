@@ -3,17 +3,13 @@
 // from 10_flash_attention.py:8 for cpu avx2.
 //
 //   regenerate  tilegen emit examples/10_flash_attention.py -t cpu -a avx2 -o attention.cpp
-//   check       tilegen check attention.cpp --against 10_flash_attention.py      (after you edit
-//     it)
+//   check       tilegen check attention.cpp --against 10_flash_attention.py
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN attention.cpp -o
 //     attention && ./attention
 //
-// Work    4*(heads*D*queries*keys + heads*(keys + BN - 1) / BN*queries) + 6*heads*queries*keys +
-//     heads*(keys + BN - 1) / BN*D*queries + heads*D*queries flop, 256*(heads*queries + heads*keys)
-//     bytes.
-// Tiles   101376 bytes = Q_shared 16896 + K_shared 16384 + V_shared 16384 + S_local 16896 + P_local
-//     16896 + O_local 16896 + row_max 256 + old_max 256 + row_sum 256 + block_sum 256 for each
-//     thread.
+// Work    about 4*heads*D*queries*keys + heads*(keys + BN - 1) / BN*D*queries flop,
+//     256*(heads*queries + heads*keys) bytes.
+// Tiles   101376 bytes for each thread = P_local 16896 + O_local 16896 + 8 smaller tiles.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
@@ -23,10 +19,11 @@
 #include <type_traits>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
+// rows of Q_shared, S_local and P_local; elements of row_max, old_max and row_sum
 constexpr int BM = 64;
-constexpr int BN = 64;
-constexpr int D = 64;
-constexpr float scale = 0.125f;
+constexpr int BN = 64;           // rows of K_shared and V_shared; columns of S_local and P_local
+constexpr int D = 64;            // columns of Q_shared, K_shared and V_shared
+constexpr float scale = 0.125f;  // a number that the kernel computes with
 constexpr int MR = 6;            // rows of the register tile: 1 to 14
 constexpr int NV = 2;            // vectors across the register tile: MR * NV + NV + 1 <= 16
 
@@ -373,11 +370,11 @@ extern "C" void attention(const float16* __restrict__ Q, const float16* __restri
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"22": [251, 252], "23": [253, 253], "24": [254, 255], "25": [256, 258], "26": [259,
-//     260], "27": [261, 263], "28": [264, 265], "29": [266, 271], "30": [272, 277], "32": [278,
-//     280], "33": [281, 297], "34": [298, 302], "36": [303, 314], "37": [315, 322], "40": [323,
-//     327], "42": [328, 331], "43": [332, 338], "44": [339, 344], "46": [345, 358], "11": [359,
-//     364]}}
+//   "map": {"22": [248, 249], "23": [250, 250], "24": [251, 252], "25": [253, 255], "26": [256,
+//     257], "27": [258, 260], "28": [261, 262], "29": [263, 268], "30": [269, 274], "32": [275,
+//     277], "33": [278, 294], "34": [295, 299], "36": [300, 311], "37": [312, 319], "40": [320,
+//     324], "42": [325, 328], "43": [329, 335], "44": [336, 341], "46": [342, 355], "11": [356,
+//     361]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

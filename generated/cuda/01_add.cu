@@ -2,15 +2,15 @@
 // from 01_add.py:10 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/01_add.py -t cuda -a sm_80 -o add.cu
-//   check       tilegen check add.cu --against 01_add.py      (after you edit it)
+//   check       tilegen check add.cu --against 01_add.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN add.cu -o add && ./add
 //
 // Work    N*M flop, 12*M*N bytes.
 // Shared  none.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 16;
-constexpr int BN = 256;
+constexpr int BM = 16;         // rows of a block's part
+constexpr int BN = 256;        // columns of a block's part
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int MIN_BLOCKS = 6;  // blocks at once on an SM: bounds a thread's registers
 

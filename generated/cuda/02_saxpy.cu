@@ -2,7 +2,7 @@
 // from 02_saxpy.py:10 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/02_saxpy.py -t cuda -a sm_80 -o saxpy.cu
-//   check       tilegen check saxpy.cu --against 02_saxpy.py      (after you edit it)
+//   check       tilegen check saxpy.cu --against 02_saxpy.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN saxpy.cu -o saxpy && ./saxpy
 //
 // Work    2*n flop, 12*n bytes.

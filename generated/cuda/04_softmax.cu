@@ -2,7 +2,7 @@
 // from 04_softmax.py:10 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/04_softmax.py -t cuda -a sm_80 -o softmax.cu
-//   check       tilegen check softmax.cu --against 04_softmax.py      (after you edit it)
+//   check       tilegen check softmax.cu --against 04_softmax.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN softmax.cu -o softmax && ./softmax
 //
 // Work    6*BN*M + M flop, 8*M*N bytes.
@@ -11,7 +11,7 @@
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 1;           // rows of X_local; elements of row_max and row_sum
 constexpr int BN = 8192;        // columns of X_local: a multiple of 2048
-constexpr int threads = 512;
+constexpr int threads = 512;    // threads of a block
 constexpr int THREADS_N = 512;  // threads across a row of X: a power of two that divides THREADS
 constexpr int X_VEC = 4;        // neighbouring columns of X_local in a thread: 1, 2 or 4
 constexpr int MIN_BLOCKS = 3;   // blocks at once on an SM: bounds a thread's registers

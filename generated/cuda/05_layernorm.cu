@@ -2,7 +2,7 @@
 // from 05_layernorm.py:10 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/05_layernorm.py -t cuda -a sm_80 -o layernorm.cu
-//   check       tilegen check layernorm.cu --against 05_layernorm.py      (after you edit it)
+//   check       tilegen check layernorm.cu --against 05_layernorm.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN layernorm.cu -o layernorm && ./layernorm
 //
 // Work    8*M*BN + 3*M flop, 8*(M*N + N) bytes.
@@ -10,8 +10,8 @@
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BN = 8192;       // elements of scale and shift; columns of X_local and square
-constexpr int threads = 512;
-constexpr float eps = 1e-5f;
+constexpr int threads = 512;   // threads of a block
+constexpr float eps = 1e-5f;   // a number that the kernel computes with
 constexpr int X_VEC = 4;       // neighbouring columns of X_local in a thread: 1, 2 or 4
 constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
 

@@ -2,7 +2,7 @@
 // from 06_gemm.py:10 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/06_gemm.py -t cuda -a sm_80 -o matmul.cu
-//   check       tilegen check matmul.cu --against 06_gemm.py      (after you edit it)
+//   check       tilegen check matmul.cu --against 06_gemm.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
 // Work    2*N*M*K flop, 4*(M*K + K*N + M*N) bytes.
@@ -11,7 +11,7 @@
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
 constexpr int BN = 128;        // columns of B_shared and C_local: a multiple of 64
-constexpr int BK = 32;         // rows of B_shared: a multiple of 4
+constexpr int BK = 32;         // columns of A_shared; rows of B_shared: a multiple of 4
 constexpr int STAGES = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int THREADS_N = 16;  // threads across a row of C: a power of two that divides THREADS

@@ -2,8 +2,7 @@
 // from 07_gemm_bias_gelu.py:12 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/07_gemm_bias_gelu.py -t cuda -a sm_80 -o linear_gelu.cu
-//   check       tilegen check linear_gelu.cu --against 07_gemm_bias_gelu.py      (after you edit
-//     it)
+//   check       tilegen check linear_gelu.cu --against 07_gemm_bias_gelu.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN linear_gelu.cu -o linear_gelu && ./linear_gelu
 //
 // Work    2*N*M*K + 6*N*M flop, 2*(M*K + K*N + M*N) + 4*N bytes.
@@ -11,8 +10,8 @@
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
-constexpr int BN = 128;        // elements of bias_local; columns of C_local
-constexpr int BK = 32;         // rows of B_shared
+constexpr int BN = 128;        // columns of B_shared and C_local; elements of bias_local
+constexpr int BK = 32;         // columns of A_shared; rows of B_shared
 constexpr int STAGES = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 4;     // warps along the columns of C: a power of two
@@ -315,9 +314,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [213, 215], "19": [216, 217], "20": [218, 222], "22": [223, 231], "23": [232,
-//     241], "21": [242, 253], "24": [254, 280], "25": [281, 287], "26": [288, 296], "28": [297,
-//     306]}}
+//   "map": {"15": [212, 214], "19": [215, 216], "20": [217, 221], "22": [222, 230], "23": [231,
+//     240], "21": [241, 252], "24": [253, 279], "25": [280, 286], "26": [287, 295], "28": [296,
+//     305]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

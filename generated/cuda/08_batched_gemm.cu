@@ -2,8 +2,7 @@
 // from 08_batched_gemm.py:10 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/08_batched_gemm.py -t cuda -a sm_80 -o batched_matmul.cu
-//   check       tilegen check batched_matmul.cu --against 08_batched_gemm.py      (after you edit
-//     it)
+//   check       tilegen check batched_matmul.cu --against 08_batched_gemm.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN batched_matmul.cu -o batched_matmul &&
 //     ./batched_matmul
 //
@@ -13,7 +12,7 @@
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 64;         // rows of A_shared and C_local
 constexpr int BN = 64;         // rows of B_shared; columns of C_local: a multiple of 16
-constexpr int BK = 32;         // a multiple of 4
+constexpr int BK = 32;         // columns of A_shared and B_shared: a multiple of 4
 constexpr int STAGES = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int THREADS_N = 16;  // threads across a row of C: a power of two that divides THREADS
@@ -234,8 +233,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [151, 153], "17": [154, 158], "19": [159, 168], "20": [169, 179], "18": [180,
-//     191], "21": [192, 214], "22": [215, 225]}}
+//   "map": {"13": [150, 152], "17": [153, 157], "19": [158, 167], "20": [168, 178], "18": [179,
+//     190], "21": [191, 213], "22": [214, 224]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -2,7 +2,7 @@
 // from 09_gemm_tensor_core.py:8 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/09_gemm_tensor_core.py -t cuda -a sm_80 -o matmul.cu
-//   check       tilegen check matmul.cu --against 09_gemm_tensor_core.py      (after you edit it)
+//   check       tilegen check matmul.cu --against 09_gemm_tensor_core.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
 // Work    2*N*M*K flop, 2*(M*K + K*N + M*N) bytes.
@@ -10,9 +10,9 @@
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
-constexpr int BN = 128;        // columns of C_local
-constexpr int BK = 64;         // rows of B_shared
-constexpr int stages = 3;      // dimension 0 of A_shared and B_shared
+constexpr int BN = 128;        // columns of B_shared and C_local
+constexpr int BK = 64;         // columns of A_shared; rows of B_shared
+constexpr int stages = 3;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 4;     // warps along the columns of C: a power of two
 constexpr int C_VEC = 2;       // neighbouring columns of C_local in a thread: 1 or 2

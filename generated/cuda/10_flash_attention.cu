@@ -3,21 +3,20 @@
 // from 10_flash_attention.py:8 for cuda sm_80.
 //
 //   regenerate  tilegen emit examples/10_flash_attention.py -t cuda -a sm_80 -o attention.cu
-//   check       tilegen check attention.cu --against 10_flash_attention.py      (after you edit it)
+//   check       tilegen check attention.cu --against 10_flash_attention.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN attention.cu -o attention && ./attention
 //
-// Work    4*(heads*D*queries*keys + heads*(keys + BN - 1) / BN*queries) + 6*heads*queries*keys +
-//     heads*(keys + BN - 1) / BN*D*queries + heads*D*queries flop, 256*(heads*queries + heads*keys)
-//     bytes.
+// Work    about 4*heads*D*queries*keys + heads*(keys + BN - 1) / BN*D*queries flop,
+//     256*(heads*queries + heads*keys) bytes.
 // Shared  46080 bytes = Q_shared 9216 + K_shared 18432 + V_shared 18432.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-// rows of Q_shared, S_local and P_local; elements of row_max, old_max and block_sum
-constexpr int BM = 64;         
+// rows of Q_shared, S_local and P_local; elements of row_max, old_max and row_sum
+constexpr int BM = 64;
 constexpr int BN = 64;           // rows of K_shared and V_shared; columns of S_local and P_local
-constexpr int D = 64;            // columns of O_local
-constexpr int stages = 2;        // dimension 0 of K_shared and V_shared
-constexpr float scale = 0.125f;
+constexpr int D = 64;            // columns of Q_shared, K_shared and V_shared
+constexpr int stages = 2;        // tiles of each operand that are on their way or in use: 2 and up
+constexpr float scale = 0.125f;  // a number that the kernel computes with
 constexpr int THREADS = 128;     // threads of a block: up to 1024
 constexpr int WARPS_N = 1;       // warps along the columns of S: a power of two
 constexpr int S_VEC = 2;         // neighbouring columns of S_local in a thread: 1 or 2
@@ -479,12 +478,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"11": [266, 268], "15": [269, 271], "16": [272, 274], "18": [275, 277], "19": [278,
-//     280], "21": [281, 283], "22": [284, 291], "23": [292, 292], "24": [293, 294], "25": [295,
-//     302], "27": [303, 311], "28": [312, 321], "26": [322, 333], "29": [334, 364], "30": [365,
-//     373], "32": [374, 378], "33": [379, 388], "34": [389, 395], "36": [396, 405], "37": [406,
-//     412], "40": [413, 419], "42": [420, 426], "43": [427, 451], "44": [452, 458], "46": [459,
-//     469]}}
+//   "map": {"11": [265, 267], "15": [268, 270], "16": [271, 273], "18": [274, 276], "19": [277,
+//     279], "21": [280, 282], "22": [283, 290], "23": [291, 291], "24": [292, 293], "25": [294,
+//     301], "27": [302, 310], "28": [311, 320], "26": [321, 332], "29": [333, 363], "30": [364,
+//     372], "32": [373, 377], "33": [378, 387], "34": [388, 394], "36": [395, 404], "37": [405,
+//     411], "40": [412, 418], "42": [419, 425], "43": [426, 450], "44": [451, 457], "46": [458,
+//     468]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

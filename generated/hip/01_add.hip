@@ -2,7 +2,7 @@
 // from 01_add.py:10 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/01_add.py -t hip -a gfx942 -o add.hip
-//   check       tilegen check add.hip --against 01_add.py      (after you edit it)
+//   check       tilegen check add.hip --against 01_add.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN add.hip -o add && ./add
 //
 // Work    N*M flop, 12*M*N bytes.
@@ -11,8 +11,8 @@
 #include <hip/hip_runtime.h>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 16;
-constexpr int BN = 256;
+constexpr int BM = 16;        // rows of a block's part
+constexpr int BN = 256;       // columns of a block's part
 constexpr int THREADS = 256;  // threads of a block: up to 1024
 
 static_assert(BM * BN % THREADS == 0, "every thread moves the same number of elements");

@@ -2,7 +2,7 @@
 // from 02_saxpy.py:10 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/02_saxpy.py -t hip -a gfx942 -o saxpy.hip
-//   check       tilegen check saxpy.hip --against 02_saxpy.py      (after you edit it)
+//   check       tilegen check saxpy.hip --against 02_saxpy.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN saxpy.hip -o saxpy && ./saxpy
 //
 // Work    2*n flop, 12*n bytes.

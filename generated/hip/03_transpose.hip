@@ -2,17 +2,17 @@
 // from 03_transpose.py:10 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/03_transpose.py -t hip -a gfx942 -o transpose.hip
-//   check       tilegen check transpose.hip --against 03_transpose.py      (after you edit it)
+//   check       tilegen check transpose.hip --against 03_transpose.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN transpose.hip -o transpose &&
 //     ./transpose
 //
 // Work    0 flop, 4*(M*N + N*M) bytes.
-// Shared  tile 16640 bytes.  256 threads.
+// Shared  tile 4224 bytes.  256 threads.
 
 #include <hip/hip_runtime.h>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BT = 64;        // rows of tile
+constexpr int BT = 32;        // rows of tile; columns of tile
 constexpr int THREADS = 256;  // threads of a block: up to 1024
 constexpr int TILE_PAD = 1;   // columns after each row of tile that keep banks apart
 
@@ -36,7 +36,7 @@ transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N)
     const int bx = blockIdx.x, by = blockIdx.y;
 
     // 03_transpose.py:13  T.copy(A[by * BT, bx * BT], tile)
-    #pragma unroll 4
+    #pragma unroll
     for (int first = 0; first < BT * BT; first += THREADS) {
         const int e = first + threadIdx.x;
         const int row = e / BT, col = e % BT;
@@ -46,7 +46,7 @@ transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N)
     __syncthreads();  // why: tile is complete before it is read
 
     // 03_transpose.py:14  for i, j in T.Parallel(BT, BT):
-    #pragma unroll 4
+    #pragma unroll
     for (int first = 0; first < BT * BT; first += THREADS) {
         const int e = first + threadIdx.x;
         const int i = e / BT, j = e % BT;
@@ -60,7 +60,7 @@ transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N)
 //   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "B", "dtype": "float32", "shape": ["N", "M"], "access": "write"}],
-//   "sizes": ["M", "N"], "source": "03_transpose.py:10", "ir": "sha256:a7378c9f0eec7f0b",
+//   "sizes": ["M", "N"], "source": "03_transpose.py:10", "ir": "sha256:7fb110a6d841499d",
 //   "map": {"11": [35, 37], "13": [38, 47], "14": [48, 55]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------

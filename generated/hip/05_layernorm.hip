@@ -2,7 +2,7 @@
 // from 05_layernorm.py:10 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/05_layernorm.py -t hip -a gfx942 -o layernorm.hip
-//   check       tilegen check layernorm.hip --against 05_layernorm.py      (after you edit it)
+//   check       tilegen check layernorm.hip --against 05_layernorm.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN layernorm.hip -o layernorm &&
 //     ./layernorm
 //
@@ -13,8 +13,8 @@
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BN = 8192;      // elements of scale and shift; columns of X_local and square
-constexpr int threads = 512;
-constexpr float eps = 1e-5f;
+constexpr int threads = 512;  // threads of a block
+constexpr float eps = 1e-5f;  // a number that the kernel computes with
 constexpr int X_VEC = 4;      // neighbouring columns of X_local in a thread: 1, 2 or 4
 
 constexpr int THREADS = threads;      // threads of a block

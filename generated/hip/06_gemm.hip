@@ -2,7 +2,7 @@
 // from 06_gemm.py:10 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/06_gemm.py -t hip -a gfx942 -o matmul.hip
-//   check       tilegen check matmul.hip --against 06_gemm.py      (after you edit it)
+//   check       tilegen check matmul.hip --against 06_gemm.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN matmul.hip -o matmul && ./matmul
 //
 // Work    2*N*M*K flop, 4*(M*K + K*N + M*N) bytes.
@@ -13,7 +13,7 @@
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
 constexpr int BN = 128;        // columns of B_shared and C_local: a multiple of 64
-constexpr int BK = 32;         // rows of B_shared: a multiple of 4
+constexpr int BK = 32;         // columns of A_shared; rows of B_shared: a multiple of 4
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int THREADS_N = 16;  // threads across a row of C: a power of two that divides THREADS
 constexpr int C_VEC = 4;       // neighbouring columns of C_local in a thread: 1, 2 or 4

@@ -2,8 +2,7 @@
 // from 07_gemm_bias_gelu.py:12 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/07_gemm_bias_gelu.py -t hip -a gfx942 -o linear_gelu.hip
-//   check       tilegen check linear_gelu.hip --against 07_gemm_bias_gelu.py      (after you edit
-//     it)
+//   check       tilegen check linear_gelu.hip --against 07_gemm_bias_gelu.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN linear_gelu.hip -o linear_gelu &&
 //     ./linear_gelu
 //
@@ -15,8 +14,8 @@
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
 // columns of B_shared and C_local; elements of bias_local: a multiple of 64
-constexpr int BN = 128;      
-constexpr int BK = 32;         // rows of B_shared: a multiple of 8
+constexpr int BN = 128;
+constexpr int BK = 32;         // columns of A_shared; rows of B_shared: a multiple of 8
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int THREADS_N = 16;  // threads across a row of C: a power of two that divides THREADS
 constexpr int C_VEC = 4;       // neighbouring columns of C_local in a thread: 1, 2 or 4
@@ -232,9 +231,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [147, 149], "19": [150, 151], "20": [152, 153], "21": [154, 157], "22": [158,
-//     165], "23": [166, 174], "24": [175, 197], "25": [198, 204], "26": [205, 213], "28": [214,
-//     223]}}
+//   "map": {"15": [146, 148], "19": [149, 150], "20": [151, 152], "21": [153, 156], "22": [157,
+//     164], "23": [165, 173], "24": [174, 196], "25": [197, 203], "26": [204, 212], "28": [213,
+//     222]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

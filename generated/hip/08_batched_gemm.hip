@@ -2,8 +2,7 @@
 // from 08_batched_gemm.py:10 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/08_batched_gemm.py -t hip -a gfx942 -o batched_matmul.hip
-//   check       tilegen check batched_matmul.hip --against 08_batched_gemm.py      (after you edit
-//     it)
+//   check       tilegen check batched_matmul.hip --against 08_batched_gemm.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN batched_matmul.hip -o batched_matmul
 //     && ./batched_matmul
 //
@@ -15,7 +14,7 @@
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 64;         // rows of A_shared and C_local
 constexpr int BN = 64;         // rows of B_shared; columns of C_local: a multiple of 16
-constexpr int BK = 32;         // a multiple of 4
+constexpr int BK = 32;         // columns of A_shared and B_shared: a multiple of 4
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int THREADS_N = 16;  // threads across a row of C: a power of two that divides THREADS
 constexpr int A_PAD = 4;       // columns after each row of A_shared that keep banks apart
@@ -188,8 +187,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [120, 122], "17": [123, 124], "18": [125, 128], "19": [129, 136], "20": [137,
-//     145], "21": [146, 168], "22": [169, 179]}}
+//   "map": {"13": [119, 121], "17": [122, 123], "18": [124, 127], "19": [128, 135], "20": [136,
+//     144], "21": [145, 167], "22": [168, 178]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -3,26 +3,23 @@
 // from 10_flash_attention.py:8 for hip gfx942.
 //
 //   regenerate  tilegen emit examples/10_flash_attention.py -t hip -a gfx942 -o attention.hip
-//   check       tilegen check attention.hip --against 10_flash_attention.py      (after you edit
-//     it)
+//   check       tilegen check attention.hip --against 10_flash_attention.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN attention.hip -o attention &&
 //     ./attention
 //
-// Work    4*(heads*D*queries*keys + heads*(keys + BN - 1) / BN*queries) + 6*heads*queries*keys +
-//     heads*(keys + BN - 1) / BN*D*queries + heads*D*queries flop, 256*(heads*queries + heads*keys)
-//     bytes.
-// Shared  35840 bytes = P_staged 9216 + Q_shared 9216 + K_shared 9216 + V_shared 8192.  128
-//     threads.
+// Work    about 4*heads*D*queries*keys + heads*(keys + BN - 1) / BN*D*queries flop,
+//     256*(heads*queries + heads*keys) bytes.
+// Shared  35840 bytes = Q_shared 9216 + K_shared 9216 + 2 smaller tiles.  128 threads.
 
 #include <hip/hip_runtime.h>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-// rows of P_staged, Q_shared and S_local; elements of row_max, old_max and block_sum
-constexpr int BM = 64;         
+// rows of Q_shared, S_local and P_local; elements of row_max, old_max and row_sum
+constexpr int BM = 64;
 // rows of K_shared and V_shared; columns of S_local and P_local: a multiple of 16
-constexpr int BN = 64;         
-constexpr int D = 64;            // columns of V_shared and O_local: a multiple of 64
-constexpr float scale = 0.125f;
+constexpr int BN = 64;
+constexpr int D = 64;            // columns of Q_shared, K_shared and V_shared: a multiple of 64
+constexpr float scale = 0.125f;  // a number that the kernel computes with
 constexpr int THREADS = 128;     // threads of a block: up to 1024
 constexpr int THREADS_N = 16;    // threads across a row of S: a power of two that divides THREADS
 constexpr int O_VEC = 4;         // neighbouring columns of O_local in a thread: 1, 2 or 4
@@ -366,12 +363,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"11": [172, 174], "15": [175, 177], "16": [178, 180], "18": [181, 183], "19": [184,
-//     186], "21": [187, 189], "22": [190, 197], "23": [198, 198], "24": [199, 200], "25": [201,
-//     205], "26": [206, 208], "27": [209, 217], "28": [218, 225], "29": [226, 251], "30": [252,
-//     259], "32": [260, 263], "33": [264, 272], "34": [273, 278], "36": [279, 287], "37": [288,
-//     293], "40": [294, 299], "42": [300, 305], "43": [306, 338], "44": [339, 345], "46": [346,
-//     356]}}
+//   "map": {"11": [169, 171], "15": [172, 174], "16": [175, 177], "18": [178, 180], "19": [181,
+//     183], "21": [184, 186], "22": [187, 194], "23": [195, 195], "24": [196, 197], "25": [198,
+//     202], "26": [203, 205], "27": [206, 214], "28": [215, 222], "29": [223, 248], "30": [249,
+//     256], "32": [257, 260], "33": [261, 269], "34": [270, 275], "36": [276, 284], "37": [285,
+//     290], "40": [291, 296], "42": [297, 302], "43": [303, 335], "44": [336, 342], "46": [343,
+//     353]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -12,25 +12,49 @@ from tilegen.plan import Check, Constant
 COMMENT_COLUMN = 44
 
 
-def all_constants(kernel: ir.Kernel) -> list[Constant]:
-    """The kernel's own knobs first, then those of the plans."""
-    own = [Constant(k.name, k.value, k.comment or describe(kernel, k.name), expr=k.expr, knob=k.expr is None,
-                    dtype={bool: bool_, float: float32}.get(type(k.value), int32)) for k in kernel.knobs]
+def all_constants(kernel: ir.Kernel, original: ir.Kernel) -> list[Constant]:
+    """The kernel's own knobs first, then those of the plans. `original` is the kernel before planning, whose
+    shapes are those of the user."""
+    own = [
+        Constant(
+            k.name,
+            k.value,
+            k.comment or describe(original, k.name),
+            expr=k.expr,
+            knob=k.expr is None,
+            dtype={bool: bool_, float: float32}.get(type(k.value), int32),
+        )
+        for k in kernel.knobs
+    ]
     return own + list(kernel.plan.constants)
 
 
 def describe(kernel: ir.Kernel, name: str) -> str:
-    """What a knob is, from the shapes that it stands in: 'rows of A_shared and C_local'."""
+    """What a knob is, from the places that it stands in: 'rows of A_shared and C_local'."""
+    if name in arith.names(kernel.threads):
+        return "threads of a block"
+    if any(isinstance(n, ir.For) and name in arith.names(dict(n.options).get("num_stages", ir.Const(0)))
+           for n in ir.walk(kernel.body)):
+        return "tiles of each operand that are on their way or in use: 2 and up"
     places: dict[str, list[str]] = {}
-    tensors = {p.buffer for p in kernel.params if p.buffer is not None}
-    tiles = [n.buffer for n in ir.walk(kernel.body) if isinstance(n, ir.Alloc)]
-    for buffer in [*tiles, *tensors] if tiles else tensors:
-        for d, extent in enumerate(buffer.shape):
-            if isinstance(extent, ir.Var) and extent.name == name and (tiles and buffer in tiles or not places):
-                word = _dimension_word(len(buffer.shape), d)
-                if buffer.name not in places.setdefault(word, []):
-                    places[word].append(buffer.name)
-    return "; ".join(f"{word} of {_list(names[:3])}" for word, names in list(places.items())[:2])
+    for what, shape in _boxes(kernel):
+        for d, extent in enumerate(shape):
+            if isinstance(extent, ir.Var) and extent.name == name:
+                of_dimension = places.setdefault(_dimension_word(len(shape), d), [])
+                of_dimension += [what] if what not in of_dimension else []
+    words = [f"{word} of {_list(names[:3])}" for word, names in list(places.items())[:2]]
+    knob = next((k for k in kernel.knobs if k.name == name), None)
+    plain = "a number that the kernel computes with" if knob and isinstance(knob.value, float) else "a number of the kernel"
+    return "; ".join(words) or plain
+
+
+def _boxes(kernel: ir.Kernel) -> list[tuple[str, tuple[ir.Expr, ...]]]:
+    """(name, extents) of what knobs are the extents of: tiles, else what a block walks over, else tensors."""
+    nodes = list(ir.walk(kernel.body))
+    tiles = [(n.buffer.name, n.buffer.shape) for n in nodes if isinstance(n, ir.Alloc)]
+    walks = [("a block's part", n.extents) for n in nodes if isinstance(n, ir.Parallel)]
+    tensors = [(p.name, p.buffer.shape) for p in kernel.params if p.buffer is not None]
+    return tiles or walks or tensors
 
 
 def _dimension_word(rank: int, d: int) -> str:

@@ -75,7 +75,8 @@ class Printer:
                 return (f"{sign}({inner})" if inner.startswith("-") else sign + inner), "unary"
             case ir.Select():
                 branches = (self._as(x, e.dtype, "||") for x in (e.a, e.b))
-                return f"{self(e.condition, '||')} ? {' : '.join(branches)}", "?:"
+                bits = isinstance(e.condition, ir.BinOp) and e.condition.op in ("&", "|", "^")
+                return f"{self(e.condition, 'atom' if bits else '||')} ? {' : '.join(branches)}", "?:"
             case ir.Cast():
                 return f"{self._type_call(e.dtype)}({self(e.a)})", "atom"
             case ir.Call():

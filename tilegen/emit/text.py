@@ -32,20 +32,20 @@ def wrap(text: str) -> str:
     return "\n".join(piece for line in text.split("\n") for piece in _wrap_line(line))
 
 
-def _wrap_line(line: str) -> list[str]:
+def _wrap_line(line: str, continued: bool = False) -> list[str]:
     if len(line) <= COLUMNS or line.lstrip().startswith("#"):
         return [line]
     code, mark, comment = line.partition("  // ")
     if mark and not line.lstrip().startswith("//"):
         pad = " " * (len(line) - len(line.lstrip()))
-        return _wrap_line(f"{pad}// {comment}") + _wrap_line(code)
+        return _wrap_line(f"{pad}// {comment}") + _wrap_line(code.rstrip())
     if line.lstrip().startswith("//"):
         return _wrap_comment(line)
     point = _break_point(line)
     if point is None:
         return [line]
-    rest = " " * (_continuation(line, point)) + line[point:].lstrip()
-    return [line[:point].rstrip()] + _wrap_line(rest)
+    rest = " " * _continuation(line, point, continued) + line[point:].lstrip()
+    return [line[:point].rstrip()] + _wrap_line(rest, continued=True)
 
 
 def _wrap_comment(line: str) -> list[str]:
@@ -84,13 +84,14 @@ def _break_point(line: str) -> int | None:
     return best[1] if best else None
 
 
-def _continuation(line: str, point: int) -> int:
-    """Column of a continuation: inside the innermost open bracket, or four more than the line."""
+def _continuation(line: str, point: int, continued: bool) -> int:
+    """Column of a continuation: inside the innermost open bracket, or four more than the line; as far as
+    the line where that is a continuation itself."""
     opened: list[int] = []
     for i, c in enumerate(line[:point]):
         if c in "([{":
             opened.append(i + 1)
         elif c in ")]}" and opened:
             opened.pop()
-    base = len(line) - len(line.lstrip()) + 4
+    base = len(line) - len(line.lstrip()) + (0 if continued else 4)
     return opened[-1] if opened and opened[-1] < COLUMNS // 2 else base

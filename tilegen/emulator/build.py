@@ -18,10 +18,9 @@ from tilegen.errors import Loc, TilegenError
 SOURCES = Path(__file__).parent
 # The runtime is compiled in two parts, side by side: they are what a first use waits for.
 RUNTIME = {
-    "machine": ("context", "scheduler", "meetings", "shared_memory", "arrays", "launch", "async_copy",
-                "atomics"),
-    "engines": ("matrix", "mbarrier", "tensor_copy", "warpgroup", "clocks", "checker", "global_memory",
-                "instrumentation", "conflicts", "undefined", "instruction_tables"),
+    "machine": ("context", "scheduler", "meetings", "shared_memory", "arrays", "launch", "async_copy", "atomics",
+                "clocks", "checker", "global_memory", "instrumentation", "conflicts", "undefined"),
+    "engines": ("matrix", "mbarrier", "tensor_copy", "warpgroup", "instruction_tables"),
 }
 _COMMON = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-pthread")
 _RUNTIME_FLAGS = (*_COMMON, "-O2", "-ftree-vectorize", "-g1")

@@ -77,15 +77,16 @@ def _select(parser: Parser, buffer: ir.Buffer, before: tuple[ir.Expr, ...], item
     return ir.Region(buffer, (*offsets, *(ir.Const(0) for _ in rest)), (*extents, *rest))
 
 
-def _of_region(parser: Parser, region: ir.Region, items: list[ast.expr], node: ast.AST) -> ir.Load | ir.Region:
+def _of_region(parser: Parser, region: ir.Region, items: list[ast.expr],
+               node: ast.AST) -> ir.Load | ir.Region:
     """An element or a part of a region, as a macro takes it from a slice: by all of its dimensions, or
     by those whose extent is not 1."""
     wide = [d for d, extent in enumerate(region.extents) if not is_one(extent, parser.builder.numbers)]
     items = _without_ellipsis(items, len(wide))
     given = {len(region.extents): list(range(len(region.extents))), len(wide): wide}.get(len(items))
     if given is None:
-        raise parser.error("TG0106", f"{describe(region)} has {len(wide)} dimensions, but {len(items)} indices "
-                           "are given", node, allocated(region.buffer))
+        raise parser.error("TG0106", f"{describe(region)} has {len(wide)} dimensions, but {len(items)} "
+                           "indices are given", node, allocated(region.buffer))
     offsets, extents = list(region.offsets), [ir.Const(1)] * len(region.offsets)
     for d, item in zip(given, items):
         offset, extents[d] = _part(parser, item, region.extents[d])

@@ -78,7 +78,7 @@ def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None) -> Mat
     if a != b:
         return f"the operands differ: {a} and {b}"
     fitting = [i for i in MATRIX_INSTRUCTIONS if i.target == "cuda" and i.runs_on(target.arch) and i.m == 16
-               and i.a.dtype == a and i.c.dtype == c and i.a.registers == 4]
+               and i.a.dtype == a and i.c.dtype == c and i.a.registers == i.c.registers == 4]
     if not fitting:
         return f"{target.arch} has no mma of {a} into {c}"
     depth = _extent(gemm.a, -2 if gemm.transpose_a else -1, env)
@@ -104,14 +104,14 @@ def _extent(region: ir.Region, dimension: int, env) -> int:
 def _warps(kernel: ir.Kernel, members: Members, env, threads: int) -> tuple[int, int] | str:
     """The grid of warps: each part of every accumulator is made of 16 x 16 pieces, as square as can be."""
     count = threads // WARP
-    policy = members.gemms[0].policy.lower()
+    policy = members.gemms[0].policy
     reduced = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
     one_column = bool(reduced & {b.name for b in members.buffers}) or \
         any(g.a.buffer.scope == "fragment" for g in members.gemms)
     grids = [(m, count // m) for m in range(1, count + 1) if count % m == 0]
-    if one_column or policy == "fullrow":
+    if one_column or policy == "full_row":
         grids = [(count, 1)]
-    elif policy == "fullcol":
+    elif policy == "full_col":
         grids = [(1, count)]
     sizes = [(_extent(g.c, -2, env), _extent(g.c, -1, env)) for g in members.gemms]
     legal = [(m, n) for m, n in grids if all(r and c and r % (16 * m) == 0 and c % (16 * n) == 0 for r, c in sizes)]

@@ -9,7 +9,7 @@ from tilegen.dtypes import DType
 from tilegen.passes.cpu_copies import dimensions
 from tilegen.passes.cpu_bounds import Bounds
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
-from tilegen.passes.cpu_vectors import CannotVectorise, Vectors, VectorStore
+from tilegen.passes.cpu_vectors import CannotVectorise, Vectors
 from tilegen.plan import Loop, Nest, NestPlan
 from tilegen.targets.cpu import VECTOR_STORES, VECTORS
 
@@ -156,15 +156,13 @@ class _Nest:
         stored = self.planner.stored(dst)
         if stored.name not in VECTOR_STORES[vector.name] or stored != dst.dtype:
             raise CannotVectorise(f"{dst.name} holds {dst.dtype}")
-        target = vectors.place(dst, self.result.indices)
         partial = self.partial(vector)
         total = ir.Load(partial, ())
         step = ir.Store(partial, (), self.combined(total, self.term(vectors.load(self.element), vector), vector))
         done = total if self.reduce.clear else self.combined(vectors.load(self.result), total, vector)
-        count = vectors.count(dst, self.result.indices, writes=True)
         body = (ir.Alloc(partial, ir.Call("broadcast", (self.identity(),), vector)),
                 ir.For("serial", self.along, ir.Const(0), self.extent, ir.Const(1), (step,)),
-                VectorStore(f"store_{stored}" + ("_first" if count is not None else ""), target, done, count))
+                vectors.vector_store(dst, self.result.indices, done))
         return self.nest(self.loops(vectors.lanes), body, f"neighbouring columns in the lanes ({self.reduce.op})")
 
     def single(self, reason: str) -> NestPlan:

@@ -47,6 +47,11 @@ class TileLayout:
         b = self.storage
         return ir.Load(PlacedBuffer(b.name, b.shape, b.dtype, b.scope, accessor, loc=b.loc), indices)
 
+    def stride_along(self, dimension: int) -> ir.Expr | None:
+        """How far apart neighbours along a logical dimension are, where that is everywhere the same and
+        not 1."""
+        return self.width if self.kind == "panels" and dimension == -3 - self.split else None
+
     def contiguous_along(self, dimension: int) -> bool:
         """Whether neighbours along a logical dimension (from the end: -1) are neighbours in memory,
         within vectors that start at multiples of the vector's length."""

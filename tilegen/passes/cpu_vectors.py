@@ -25,12 +25,13 @@ class CannotVectorise(Exception):
 
 @dataclass(frozen=True)
 class VectorStore(ir.Stmt):
-    """Stores a vector at `target`: all of it, or the first `count` elements."""
+    """Stores a vector at `target`: all of it, or the first `count` elements, `stride` apart."""
 
     helper: str
     target: ir.Load
     value: ir.Expr
     count: ir.Expr | None = None
+    stride: ir.Expr | None = None
 
 
 def is_vector(e: ir.Expr) -> bool:
@@ -93,10 +94,17 @@ class Vectors:
             if s.buffer.dtype.name not in ("float16", "bfloat16"):
                 raise CannotVectorise(f"{s.buffer.name} holds {s.buffer.dtype}")
             value = ir.Call(f"round_to_{s.buffer.dtype}", (value,), self.vector)
-        target = self.place(s.buffer, s.indices)
-        count = self.count(s.buffer, s.indices, writes=True)
-        name = f"store_{stored}" + ("_first" if count is not None else "")
-        return VectorStore(name, target, value, count, loc=s.loc)
+        return self.vector_store(s.buffer, s.indices, value)
+
+    def vector_store(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], value: ir.Expr) -> VectorStore:
+        """`value` stored at neighbours, or at equal distances."""
+        stored = self.planner.stored(buffer)
+        layout = self.planner.layouts.get(buffer.name)
+        stride = layout.stride_along(self.along(buffer, indices)[0]) if layout and stored == float32 else None
+        target = self.place(buffer, indices, stride is not None)
+        count = self.count(buffer, indices, writes=True)
+        tail = "_strided" if stride is not None else "_first" if count is not None else ""
+        return VectorStore(f"store_{stored}{tail}", target, value, count, stride)
 
     # ---- Values ----------------------------------------------------------------------------------
     def as_vector(self, e: ir.Expr) -> ir.Expr:
@@ -218,25 +226,25 @@ class Vectors:
         name = f"load_{stored}" + ("_first" if count is not None else "")
         return ir.Call(name, (address,) if count is None else (address, count), self.vector)
 
-    def place(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> ir.Load:
-        """The element that lane 0 touches, once it is clear that the others are its neighbours."""
-        dimension, base = self.run(buffer, indices)
+    def place(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], strided: bool = False) -> ir.Load:
+        """The element that lane 0 touches, once it is clear that the others are its neighbours (or follow
+        at equal distances)."""
+        dimension, base = self.along(buffer, indices)
         layout = self.planner.layouts.get(buffer.name)
-        if layout and layout.kind != "rows" and not self.planner.is_multiple(base, self.lanes):
+        if not strided and not (layout.contiguous_along(dimension) if layout else dimension == -1):
+            raise CannotVectorise(f"neighbours in {self.var.name} are not neighbours in {buffer.name}")
+        if layout and layout.kind != "rows" and not strided and not self.planner.is_multiple(base, self.lanes):
             raise CannotVectorise(f"{buffer.name} is cut into vectors at other places")
         if buffer.scope != "global":
             self.check_inside(buffer, dimension, base)
         return self.planner.element(buffer, indices)
 
-    def run(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> tuple[int, ir.Expr]:
-        """(dimension counted from the end, first index) of the run of neighbours."""
+    def along(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> tuple[int, ir.Expr]:
+        """(dimension counted from the end, first index) that the lanes run along."""
         along = [d for d, i in enumerate(indices, -len(indices)) if self.varies(i)]
         parts = split(indices[along[0]], {self.var.name}) if len(along) == 1 else None
         if parts is None or parts[0] is None or arith.names(indices[along[0]]) & set(self.renamed):
             raise CannotVectorise(f"{buffer.name} is read or written at scattered places")
-        layout = self.planner.layouts.get(buffer.name)
-        if not (layout.contiguous_along(along[0]) if layout else along[0] == -1):
-            raise CannotVectorise(f"neighbours in {self.var.name} are not neighbours in {buffer.name}")
         return along[0], parts[1]
 
     def check_inside(self, buffer: ir.Buffer, dimension: int, base: ir.Expr) -> None:
@@ -249,7 +257,7 @@ class Vectors:
     def count(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], writes: bool) -> ir.Expr | None:
         """How many lanes exist from here on; None where all do."""
         if buffer.scope != "global":
-            dimension, base = self.run(buffer, indices)
+            dimension, base = self.along(buffer, indices)
             planner = self.planner
             padded = planner.is_multiple(buffer.shape[dimension], self.lanes) and planner.is_multiple(base, self.lanes)
             if self.whole or (padded and (self.free or not writes)):
