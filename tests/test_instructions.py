@@ -6,7 +6,7 @@ import pytest
 
 from tilegen.dtypes import bfloat16, float16, float32, int8, int32
 from tilegen.instructions import (LDMATRIX, LDMATRIX_TRANSPOSED, MATRIX_INSTRUCTIONS, Fragment, matrix_instruction,
-                                  matrix_instructions, tfloat32)
+                                  matrix_instructions, tfloat32, wgmma_a, wgmma_sums)
 
 ALL = pytest.mark.parametrize("instruction", MATRIX_INSTRUCTIONS, ids=lambda i: i.helper)
 
@@ -221,6 +221,26 @@ def test_archs_without_matrix_units():
     assert matrix_instructions("cuda", "sm_70", float16, float32) == []
     assert matrix_instructions("hip", "gfx1030", float16, float32) == []
     assert not matrix_instruction("mfma_f32_16x16x32_f16").runs_on("gfx942")
+
+
+@pytest.mark.parametrize("fragment", [wgmma_sums(8), wgmma_sums(256), wgmma_a(bfloat16), wgmma_a(int8),
+                                      wgmma_a(tfloat32)])
+def test_wgmma_covers_its_tile_once(fragment):
+    holders = fragment.holders()
+    assert set(holders) == {(r, c) for r in range(64) for c in range(fragment.columns)} and fragment.replicas == 1
+
+
+def test_a_warp_of_wgmma_is_an_mma():
+    """Warp w has rows 16 w and on; within them the layouts of m16n8k16, 8 columns after the other."""
+    instruction = matrix_instruction("mma_m16n8k16_bf16")
+    sums, a = wgmma_sums(32), wgmma_a(bfloat16)
+    for lane in range(128):
+        for index in range(16):
+            row, column = instruction.c.at(lane % 32, index % 4)
+            assert sums.at(lane, index) == (row + lane // 32 * 16, column + index // 4 * 8)
+        for index in range(8):
+            row, column = instruction.a.at(lane % 32, index)
+            assert a.at(lane, index) == (row + lane // 32 * 16, column)
 
 
 def test_replicas_are_counted():

@@ -123,6 +123,7 @@ class PipelinePlan:
     stages: ir.Expr
     stage: ir.Var
     steps: ir.Var
+    load: str                            # the name of the function that fills a stage
     buffers: tuple[str, ...]
     reason: str = ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilegen import arith, ir
+from tilegen.dtypes import DType, float32
 from tilegen.emit import templates
 from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
@@ -20,6 +21,12 @@ def _beside(text: str, comment: str) -> str:
     """A one-line statement with its origin at the end of the line; '' where that is too long."""
     line = f"{text:<{BESIDE_COLUMN}}  // {comment}"
     return line if len(line) <= 92 else ""
+
+
+def converted(value: ir.Expr, dtype: DType) -> ir.Expr:
+    """`value` as C++ can assign it to a `dtype`: two small floats only meet through float."""
+    small = [d for d in (value.dtype, dtype) if d.is_float and d.bits < 32]
+    return ir.Cast(value, float32) if len(small) == 2 and value.dtype != dtype else value
 
 
 class Emitter:
@@ -101,7 +108,7 @@ class Emitter:
         """A template with the printer at hand."""
         return templates.render(self.target.folders, template, e=self.expr, type=self.target.type,
                                 target=self.target, body=self.body, around=self.around,
-                                assign=self.assign, **values)
+                                assign=self.assign, converted=converted, **values)
 
     def loop(self, loop: Loop, body: str) -> str:
         """A counting loop around `body`."""
@@ -169,7 +176,7 @@ class Emitter:
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""
         target, value = self.expr(ir.Load(s.buffer, s.indices)), s.value
-        return self.assign(target, ir.Load(s.buffer, s.indices), value)
+        return self.assign(target, ir.Load(s.buffer, s.indices), converted(value, s.buffer.dtype))
 
     def assign(self, target: str, old: ir.Expr, value: ir.Expr) -> str:
         """`target = value;`, or `target += y;` where value is old + y."""

@@ -13,7 +13,11 @@ def flops(kernel: ir.Kernel) -> list[list[ir.Expr]]:
     counted: ceildiv(M, BM) blocks of BM rows are M rows."""
     terms: list[list[ir.Expr]] = []
     _collect(kernel.body, list(kernel.grid), terms)
-    return [cancel(term) for term in terms]
+    order = [size.name for size in kernel.sizes]
+
+    def rank(factor: ir.Expr) -> int:
+        return order.index(factor.name) if isinstance(factor, ir.Var) and factor.name in order else len(order)
+    return [sorted(cancel(term), key=lambda f: -1 if isinstance(f, ir.Const) else rank(f)) for term in terms]
 
 
 def _collect(statements, factors: list[ir.Expr], terms: list[list[ir.Expr]]) -> None:

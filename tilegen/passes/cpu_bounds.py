@@ -96,6 +96,17 @@ def split(index: ir.Expr, names: set[str]) -> tuple[str | None, ir.Expr] | None:
     return None
 
 
+def region_limit(known: Ranges, region: ir.Region, d: int) -> ir.Expr | None:
+    """How many elements of a region of a tensor exist along dimension d; None where all do."""
+    position = ir.Var("(position)", kind="loop")
+    known.ranges[position.name] = (0, arith.bounds(region.extents[d], known.ranges)[1] - 1)
+    known.limits[position.name] = region.extents[d]
+    index = list(region.offsets)
+    index[d] = arith.add(region.offsets[d], position)
+    limits = [limit_of(c, {position.name}) for c in conditions(region.buffer, tuple(index), known)]
+    return next((x.limit for x in limits if x is not None), None)
+
+
 def inline_indices(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """Without names of integers that are computed from other names: their values take their place, so
     that accesses show which loop they follow."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType
+from tilegen.passes.cpu_bounds import region_limit
 from tilegen.passes.cpu_loops import plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_tiles import MR, TileLayout
@@ -164,12 +165,8 @@ def _roles(layout: TileLayout) -> tuple[str, str]:
 
 def _existing(planner: CpuPlanner, scope: Scope, src: ir.Region, d: int, extent: ir.Expr, words) -> ir.Expr:
     """How many of the `extent` rows (columns) of a block exist, by name."""
-    last = arith.add(src.offsets[d], arith.subtract(extent, ir.Const(1)))
-    reach = arith.bounds(last, planner.known.ranges)[1]
-    if reach < arith.bounds(src.buffer.shape[d], planner.known.ranges)[0]:
-        return extent
-    left = arith.subtract(src.buffer.shape[d], src.offsets[d])
-    return extent if left == extent else planner.count(scope, arith.binary("min", extent, left), *words)
+    limit = region_limit(planner.known, src, d)
+    return extent if limit is None else planner.count(scope, arith.binary("min", extent, limit), *words)
 
 
 def _only_gemms(body: tuple[ir.Stmt, ...], copy: ir.Copy) -> bool:

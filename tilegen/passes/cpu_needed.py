@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from tilegen import arith, ir
 from tilegen.passes.accesses import conditions
-from tilegen.passes.cpu_bounds import inline_indices, limit_of
+from tilegen.passes.cpu_bounds import inline_indices, limit_of, region_limit
 from tilegen.passes.ranges import Ranges
 
 Place = tuple[object, object]            # (buffer name, dimension from the end) or (id of a nest, variable)
@@ -93,12 +93,8 @@ class Needs:
 
     def tensor_limit(self, region: ir.Region, d: int) -> Need:
         """How far a region reaches into a tensor."""
-        var = ir.Var("(position)", kind="loop")
-        self.known.ranges[var.name] = (0, arith.bounds(region.extents[d], self.known.ranges)[1] - 1)
-        index = list(region.offsets)
-        index[d] = arith.add(region.offsets[d], var)
-        limits = [limit_of(c, {var.name}) for c in conditions(region.buffer, tuple(index), self.known)]
-        return self.usable([x.limit for x in limits if x is not None and x.variable == var.name])
+        limit = region_limit(self.known, region, d)
+        return All() if limit is None else self.usable([limit])
 
     def usable(self, limits: list[ir.Expr]) -> Need:
         for limit in limits:

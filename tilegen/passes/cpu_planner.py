@@ -66,7 +66,7 @@ class CpuPlanner:
         self.taken = {n.name for n in nodes if isinstance(n, (ir.Var, ir.Buffer))} | set(self.env)
         self.block_names = {v.name for v in (*self.kernel.sizes, *self.kernel.block_vars)} | set(self.env)
         self.block_names |= {p.name for p in self.kernel.params if p.var is not None}
-        self.needs = find_needs(self.kernel, collect(self.kernel), self.block_names)
+        self.needs = find_needs(self.kernel, self.known, self.block_names)
         self.taken |= {v.name for v in self.kernel.sizes} | {p.name for p in self.kernel.params} | {self.kernel.name}
 
     # ---- Names and numbers -----------------------------------------------------------------------

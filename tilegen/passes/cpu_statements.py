@@ -19,7 +19,7 @@ from tilegen.passes.cpu_gemm import plan_gemm
 from tilegen.passes.cpu_loops import plan_parallel
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_reduce import plan_reduce
-from tilegen.plan import SharedBuffer
+from tilegen.plan import Check, SharedBuffer
 from tilegen.targets.base import Target
 
 _PLANNERS = {ir.Copy: plan_copy, ir.Fill: plan_fill, ir.Gemm: plan_gemm, ir.Parallel: plan_parallel,
@@ -34,6 +34,8 @@ def cpu_statements(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     lets = tuple(ir.Let(var, value) for value, var in planner.top.items())
     planner.layouts = {name: layout for name, layout in planner.layouts.items()
                        if name in planned.touched or layout in planner.scratch}
+    for condition in planner.known.assumed:
+        planner.checks.setdefault(Check(condition, "tiles fit into the tensors without a rest"))
     plan = replace(kernel.plan, constants=tuple(planner.constants.values()), checks=tuple(planner.checks),
                    layouts=planner.layouts, shared=_storage(planner), notes=tuple(planner.notes))
     return replace(kernel, body=lets + body, plan=plan)

@@ -75,9 +75,8 @@ def infer_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
             )
         for number, variables in members.nests.items():
             nests[number] = tuple(axes[classes.of(number, v)] for v in variables)
-    plan = replace(
-        plan, layouts=layouts, axes=tuple({a.name: a for f in layouts.values() for a in f.axes}.values())
-    )
+    used = [a for f in layouts.values() for a in f.axes] + [a for axes in nests.values() for a in axes]
+    plan = replace(plan, layouts=layouts, axes=tuple({a.name: a for a in used}.values()))
 
     def attach(node):
         if isinstance(node, ir.Parallel):

@@ -38,6 +38,7 @@ class Classes:
         self.gemms: list[ir.Gemm] = []
         self.extents: dict[Key, ir.Expr] = {}
         self.whole: set[Key] = set()  # keys that no thread number may split
+        self.named: dict[Key, tuple[str, str]] = {}
         self.forced: dict[Key, Loc | None] = {}  # where a dimension was first used
 
     def add_buffer(self, buffer: ir.Buffer) -> None:
@@ -126,7 +127,16 @@ class Classes:
         )
 
     def names(self, root: Key) -> tuple[str, str]:
-        """(layout function, slot count) of a class: ('C_row', 'C_ROWS')."""
+        """(layout function, slot count) of a class: ('C_row', 'C_ROWS'). No two classes share them."""
+        if root not in self.named:
+            function, slots = self._names(root)
+            taken, tail = set(self.named.values()), ""
+            while (function + tail, slots + tail) in taken:
+                tail += "_b"
+            self.named[root] = function + tail, slots + tail
+        return self.named[root]
+
+    def _names(self, root: Key) -> tuple[str, str]:
         owner, dimension = self.speaker(root)
         if isinstance(owner, int):
             return f"{dimension}_at", f"{str(dimension).upper()}_COUNT"

@@ -18,7 +18,6 @@ from tilegen.targets.base import Target
 _OTHER_REGISTERS = 12
 _GEMM_REGISTERS = 24                 # addresses and loads in flight of a gemm
 _LEAST_REGISTERS = 40
-_MOST_THREADS = 2048
 
 
 def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -27,7 +26,7 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         return kernel
     threads = next(c.value for c in plan.constants if c.name == "THREADS")
     needed = max(_LEAST_REGISTERS, _live(kernel) + _operands(kernel) + _OTHER_REGISTERS)
-    blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), _MOST_THREADS // threads)
+    blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), target.resident_threads // threads)
     shared = sum(place.bytes for place in plan.shared)
     if shared:
         blocks = min(blocks, target.max_shared // (shared + 1024))

@@ -32,7 +32,7 @@ def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         reason, producers = _why_not(node, kernel, target, count, staged)
         if reason:
             return replace(node, plan=SynchronousPlan(reason))
-        return _pipelined(node, producers, _stages(stages, count, constants, taken), taken, staged)
+        return _pipelined(node, producers, _stages(node, stages, count, constants, taken), taken, staged)
 
     body = ir.rewrite(kernel.body, rule)
     if staged:
@@ -49,17 +49,16 @@ def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     )
 
 
-def _stages(stages: ir.Expr, count: int, constants: dict[str, Constant], taken: set[str]) -> ir.Expr:
+def _stages(loop: ir.For, stages: ir.Expr, count: int, constants: dict[str, Constant], taken: set[str]) -> ir.Expr:
     """The number of stages: the user's knob, or a knob of ours."""
     if isinstance(stages, ir.Var):
         return stages
-    name = "STAGES" if constants.get("STAGES", count) in (count, constants.get("STAGES")) else "STAGES_2"
-    while name in taken or name in constants and constants[name].value != count:
-        name += "_"
-    constants[name] = Constant(
-        name, count, "tiles of each operand that are on their way or in use", "2 and up", knob=True
-    )
-    return constants[name].var
+    same = next((c for c in constants.values() if c.value == count), None)
+    if same is None:
+        name = _fresh(taken, "STAGES", f"{loop.var.name.upper()}_STAGES")
+        what = "tiles of each operand that are on their way or in use"
+        constants[name] = same = Constant(name, count, what, "2 and up", knob=True)
+    return same.var
 
 
 def _why_not(loop: ir.For, kernel: ir.Kernel, target: Target, count: int | None, staged) -> tuple[str, int]:
@@ -122,8 +121,10 @@ def _is_load(s: ir.Stmt) -> bool:
 
 
 def _pipelined(loop: ir.For, producers: int, stages: ir.Expr, taken: set[str], staged) -> ir.For:
-    stage = ir.Var(_fresh("stage", taken), kind="let")
-    steps = ir.Var(_fresh("steps", taken), kind="let")
+    name = loop.var.name
+    stage = ir.Var(_fresh(taken, "stage", f"{name}_stage"), kind="let")
+    steps = ir.Var(_fresh(taken, "steps", f"{name}_steps"), kind="let")
+    load = _fresh(taken, "load_stage", f"load_{name}_stage")
     buffers = {
         s.dst.buffer.name: replace(s.dst.buffer, shape=(stages, *s.dst.buffer.shape))
         for s in loop.body[:producers]
@@ -149,10 +150,13 @@ def _pipelined(loop: ir.For, producers: int, stages: ir.Expr, taken: set[str], s
     )
     names = ", ".join(buffers)
     reason = f"cp.async: {names} are loaded STAGES - 1 steps ahead; one barrier a step"
-    return replace(loop, body=body, plan=PipelinePlan(producers, stages, stage, steps, tuple(buffers), reason))
+    return replace(loop, body=body, plan=PipelinePlan(producers, stages, stage, steps, load, tuple(buffers), reason))
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def _fresh(taken: set[str], *wanted: str) -> str:
+    """The first of the wanted names that is free, else the last with a tail; it is taken from now on."""
+    name = next((w for w in wanted if w not in taken), wanted[-1])
     while name in taken:
         name += "_"
+    taken.add(name)
     return name

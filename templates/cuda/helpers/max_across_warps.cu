@@ -1,4 +1,4 @@
-// Largest x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread gets it.
+// Largest x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T max_across_warps(T x, T* scratch)
 {
     x = max_in_warp<WARP>(x);

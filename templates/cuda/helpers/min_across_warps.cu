@@ -1,4 +1,4 @@
-// Least x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread gets it.
+// Least x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T min_across_warps(T x, T* scratch)
 {
     x = min_in_warp<WARP>(x);

@@ -3,7 +3,8 @@ template <int COUNT, int STRIDE, class T> __device__ T sum_across_threads(T x, T
 {
     scratch[threadIdx.x] = x;
     __syncthreads();        // why: all values are there
-    const T* group = scratch + threadIdx.x / (COUNT * STRIDE) * (COUNT * STRIDE) + threadIdx.x % STRIDE;
+    constexpr int GROUP = COUNT * STRIDE;
+    const T* group = scratch + threadIdx.x / GROUP * GROUP + threadIdx.x % STRIDE;
     x = group[0];
     for (int i = 1; i < COUNT; ++i) x = sum_of(x, group[i * STRIDE]);
     __syncthreads();        // why: scratch may be used again

@@ -1,4 +1,4 @@
-// Sum of x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread gets it.
+// Sum of x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T sum_across_warps(T x, T* scratch)
 {
     x = sum_in_warp<WARP>(x);

@@ -1,5 +1,5 @@
-// The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which neighbours
-// are two rows of one column, so that its lanes share the operands that they load.
+// The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
+// neighbours are two rows of one column, so that its lanes share the operands that they load.
 template <int WIDTH> __device__ int thread_m()
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;

@@ -1,4 +1,4 @@
-// 1 sign, 4 exponent and 3 mantissa bits; no infinity. Rounded to nearest even; what is too large is NaN.
+// 1 sign, 4 exponent and 3 mantissa bits, no infinity. Rounded to nearest even; too large is NaN.
 struct float8_e4m3 {
     unsigned char bits;
     float8_e4m3() = default;

@@ -16,7 +16,8 @@ struct float8_e5m2 {
     {
         const unsigned code = bits & 0x7f;
         const float magnitude = float_of(code << 21) * 0x1p112f;
-        const float value = code < 0x7c ? magnitude : float_of(code == 0x7c ? 0x7f800000 : 0x7fffffff);
+        const unsigned special = code == 0x7c ? 0x7f800000 : 0x7fffffff;
+        const float value = code < 0x7c ? magnitude : float_of(special);
         return bits & 0x80 ? -value : value;
     }
 };
