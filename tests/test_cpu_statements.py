@@ -138,3 +138,18 @@ def test_a_kernel_may_use_the_name_of_the_tiles():
                 T.copy(tile, B[t * 16])
     assert "store_float32(&B[t * 16 + col], load_float32(&tiles.tile[col]))" in block_text(emitted(steps))
     agrees(steps, {}, 0)
+
+
+def test_a_kernel_may_use_the_names_of_helpers():
+    @T.prim_func
+    def fill_all(A: T.Tensor((N,), "float32"), multiply: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, 16), threads=32) as load_float32:
+            fill = T.alloc_shared((16,), "float32")
+            broadcast = T.alloc_var("float32", init=2.0)
+            T.clear(fill)
+            for exp2 in T.Parallel(16):
+                fill[exp2] = T.max(A[load_float32 * 16 + exp2] * broadcast, 0.5)
+            T.copy(fill, multiply[load_float32 * 16])
+    agrees(fill_all, dict(N=40), 0)
+    text = emitted(fill_all)
+    assert "::fill(t.fill, 0.0f);" in text and "static inline float32x8 exp2(" not in text

@@ -140,6 +140,19 @@ def _truncate(a: float, b: float) -> float:
     return _floor(a, b) if a >= 0 else -_floor(-a, b)
 
 
+def multiple_of(expr: ir.Expr, env) -> int:
+    """A number that divides the expression for all values of its unknown names (0 for zero itself)."""
+    value = evaluate(expr, env)
+    if value is not None:
+        return value
+    match expr:
+        case ir.BinOp(op="+" | "-", a=a, b=b):
+            return math.gcd(multiple_of(a, env), multiple_of(b, env))
+        case ir.BinOp(op="*", a=a, b=b):
+            return multiple_of(a, env) * multiple_of(b, env)
+    return 1
+
+
 # ---- Builders that fold --------------------------------------------------------------------------
 def binary(op: str, a: ir.Expr, b: ir.Expr, loc: Loc | None = None) -> ir.Expr:
     """`a op b` with its dtype, folded."""

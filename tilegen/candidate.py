@@ -103,12 +103,13 @@ def of_file(text: str, path: str, request: Request) -> Candidate:
         raise TilegenError("TG0506", f"{path} is for {contract.target}, which has no --on {request.place}")
     place = request.place or _place(contract.target)
     loaded = load(text if path == "-" else path, arch=request.arch, target="emulator" if place == "emulator" else None)
-    reference, note = _reference(contract, text, path, request.against)
+    reference, note = reference_of(contract, text, path, request.against)
     return Candidate(loaded, place, reference, request.values, note)
 
 
-def _reference(contract: Contract, text: str, path: str, against: str | None) -> tuple[ir.Kernel | None, str]:
-    """The kernel that the file was made from, or why there is none."""
+def reference_of(contract: Contract, text: str, path: str, against: str | None) -> tuple[ir.Kernel | None, str]:
+    """The kernel that the emitted `text` of file `path` was made from, with the knobs as they stand in the text;
+    or why there is none. Raises TG0505 where `against` (kernel.py[:name]) does not hold it."""
     source = contract.source.rpartition(":")[0]
     beside = Path(path).parent / source
     if against is None and (path == "-" or not source or not beside.is_file()):

@@ -36,6 +36,8 @@ class Comparison:
     first: tuple[int, ...] | None = None       # the index of the first wrong element
     got: object = None
     expected: object = None
+    absolute: float = 0.0                      # the worst |r - e|
+    relative: float = 0.0                      # the worst |r - e| / |e|
 
     @property
     def ok(self) -> bool:
@@ -54,16 +56,19 @@ def compare(name: str, got: numpy.ndarray, expected: numpy.ndarray, rtol: float)
     result, reference = got.astype(numpy.float64), expected.astype(numpy.float64)
     finite = numpy.isfinite(reference)
     scale = math.sqrt(numpy.mean(reference[finite] ** 2)) if finite.any() and rtol else 0.0
-    with numpy.errstate(all="ignore"):
-        error = numpy.abs(result - reference)
-        error = error / numpy.maximum(numpy.abs(reference) + scale, 1e-300) if rtol else error
     same = (got == expected) | (numpy.isnan(result) & numpy.isnan(reference))
-    error = numpy.where(same, 0.0, numpy.where(numpy.isnan(error), numpy.inf, error))
+    with numpy.errstate(all="ignore"):
+        difference, size = numpy.abs(result - reference), numpy.abs(reference)
+        errors = (difference, difference / numpy.maximum(size, 1e-300),
+                  difference / numpy.maximum(size + scale, 1e-300) if rtol else difference)
+    # NaN where only one of the two is NaN, or for two infinities: nothing can be further off
+    absolute, relative, error = (numpy.where(same, 0.0, numpy.where(numpy.isnan(e), numpy.inf, e)) for e in errors)
     wrong = error > rtol
     count = int(numpy.count_nonzero(wrong))
     first = tuple(int(i) for i in numpy.unravel_index(numpy.argmax(wrong), wrong.shape)) if count else None
     return Comparison(name, float(error.max(initial=0.0)), rtol, count, error.size, first,
-                      got[first] if count else None, expected[first] if count else None)
+                      got[first] if count else None, expected[first] if count else None,
+                      float(absolute.max(initial=0.0)), float(relative.max(initial=0.0)))
 
 
 def tolerance(kernel: ir.Kernel, dtype: DType, values: Mapping[str, float]) -> float:
@@ -72,6 +77,17 @@ def tolerance(kernel: ir.Kernel, dtype: DType, values: Mapping[str, float]) -> f
         return 0.0
     return sum(part.unit * (part.count if part.length is None else math.sqrt(_number(part.length, values)))
                for part in parts(kernel))
+
+
+def rule(kernel: ir.Kernel, dtype: DType, values: Mapping[str, float]) -> str:
+    """The tolerance of an output of `dtype`, and how it comes about, in a line."""
+    if not dtype.is_float:
+        return f"{dtype.name} has to be equal"
+    terms = [f"{part.unit:.2g} {part.dtype.name}" + (f" x {part.count}" if part.count > 1 else "")
+             if part.length is None else
+             f"{part.unit:.2g} sqrt({_number(part.length, values)} terms in {part.dtype.name})"
+             for part in parts(kernel)]
+    return f"|r - e| <= {tolerance(kernel, dtype, values):.2g} (|e| + rms of e), from {' + '.join(terms)}"
 
 
 def _number(length: ir.Expr, values: Mapping[str, float]) -> int:

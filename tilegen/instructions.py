@@ -108,7 +108,8 @@ def _mma_a(m: int, k: int, dtype: DType, bits: int) -> Fragment:
     packed = 32 // bits if bits < 32 else 1
     halves = m // 8
     def place(lane: int, register: int, element: int) -> tuple[int, int]:
-        return (lane // 4 + 8 * (register % halves), lane % 4 * packed + element + 4 * packed * (register // halves))
+        column = lane % 4 * packed + element + 4 * packed * (register // halves)
+        return lane // 4 + 8 * (register % halves), column
     return Fragment(m, k, dtype, 32, m * k // 32 // packed, packed, place)
 
 
@@ -129,20 +130,21 @@ def _mma_c(m: int, n: int, dtype: DType) -> Fragment:
     return Fragment(m, n, dtype, 32, m * n // 32, 1, single)
 
 
-_PTX = {float16: "f16", bfloat16: "bf16", tfloat32: "tf32", float32: "f32", float64: "f64", int8: "s8", uint8: "u8",
-        int32: "s32", float8_e4m3: "e4m3", float8_e5m2: "e5m2"}
+_PTX = {float16: "f16", bfloat16: "bf16", tfloat32: "tf32", float32: "f32", float64: "f64", int8: "s8",
+        uint8: "u8", int32: "s32", float8_e4m3: "e4m3", float8_e5m2: "e5m2"}
 
 
 def _mma(m: int, n: int, k: int, dtype: DType, accumulator: DType, arch: str) -> MatrixInstruction:
     name, sum_name = _PTX[dtype], _PTX[accumulator]
     suffix = f"{name}_{sum_name}" if accumulator is float16 else name
+    types = f"{sum_name}.{name}.{name}.{sum_name}"
     return MatrixInstruction(
-        f"mma_m{m}n{n}k{k}_{suffix}", f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{sum_name}.{name}.{name}.{sum_name}",
-        "cuda", (arch,), m, n, k, _mma_a(m, k, dtype, dtype.bits), _mma_b(k, n, dtype, dtype.bits),
+        f"mma_m{m}n{n}k{k}_{suffix}", f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}", "cuda",
+        (arch,), m, n, k, _mma_a(m, k, dtype, dtype.bits), _mma_b(k, n, dtype, dtype.bits),
         _mma_c(m, n, accumulator), "mma")
 
 
-# ---- AMD MFMA and MetaX mma: a wave of 64; lane = row or column of the tile, lane groups along k ------------
+# ---- AMD MFMA and MetaX mma: a wave of 64; lane = row or column of the tile, lane groups along k -----------
 def _along_k(tile: int, k: int, dtype: DType, by_row: bool, lanes: int = 64) -> Fragment:
     """A (by_row) or B: lane % tile picks the row or column, lane // tile a run of k values."""
     run = tile * k // lanes
@@ -169,14 +171,15 @@ _CDNA4 = ("gfx950",)
 _XCORE = ("xcore1000",)
 
 
-def _wave(builtin: str, tile: int, k: int, dtype: DType, accumulator: DType, target: str, archs: tuple[str, ...],
-          call: str) -> MatrixInstruction:
+def _wave(builtin: str, tile: int, k: int, dtype: DType, accumulator: DType, target: str,
+          archs: tuple[str, ...], call: str) -> MatrixInstruction:
     helper = builtin.removeprefix("__builtin_amdgcn_").removeprefix("__builtin_")
     return MatrixInstruction(helper, builtin, target, archs, tile, tile, k, _along_k(tile, k, dtype, True),
                              _along_k(tile, k, dtype, False), _wave_c(tile, accumulator), call)
 
 
-def _mfma(name: str, tile: int, k: int, dtype: DType, accumulator: DType, archs: tuple[str, ...]) -> MatrixInstruction:
+def _mfma(name: str, tile: int, k: int, dtype: DType, accumulator: DType,
+          archs: tuple[str, ...]) -> MatrixInstruction:
     return _wave(f"__builtin_amdgcn_mfma_{name}", tile, k, dtype, accumulator, "hip", archs, "mfma")
 
 
@@ -184,7 +187,7 @@ def _mxc(name: str, k: int, dtype: DType, accumulator: DType) -> MatrixInstructi
     return _wave(f"__builtin_mxc_mma_{name}", 16, k, dtype, accumulator, "maca", _XCORE, "mxc")
 
 
-# ---- AMD RDNA3 WMMA: a wave of 32; lanes 16 to 31 hold copies of A and B ------------------------------------
+# ---- AMD RDNA3 WMMA: a wave of 32; lanes 16 to 31 hold copies of A and B -----------------------------------
 def _wmma_operand(dtype: DType, by_row: bool) -> Fragment:
     packed = 32 // dtype.bits
     def place(lane: int, register: int, element: int) -> tuple[int, int]:
@@ -262,7 +265,25 @@ def matrix_instructions(target: str, arch: str, dtype: DType, accumulator: DType
     return sorted(found, key=lambda i: -i.flops)
 
 
-# ---- ldmatrix, stmatrix: 8 x 8 matrices of 16-bit elements ---------------------------------------------------
+# ---- wgmma: a warpgroup of four warps, each with 16 rows of A (where it is in registers) and of C ----------
+def wgmma_sums(columns: int, dtype: DType = float32) -> Fragment:
+    """C of wgmma m64nNkK for N = `columns`: each warp holds what mma m16n8 gives, for every 8 columns."""
+    def place(lane: int, register: int, element: int) -> tuple[int, int]:
+        row = lane // 32 * 16 + lane % 32 // 4 + 8 * (register % 4 // 2)
+        return row, 8 * (register // 4) + lane % 4 * 2 + register % 2
+    return Fragment(64, columns, dtype, 128, columns // 2, 1, place)
+
+
+def wgmma_a(dtype: DType) -> Fragment:
+    """A of wgmma in registers: 64 rows of 32 bytes, each warp as in an mma with 16 rows."""
+    of_a_warp = _mma_a(16, 32 // dtype.bytes, dtype, dtype.bits)
+    def place(lane: int, register: int, element: int) -> tuple[int, int]:
+        row, column = of_a_warp.place(lane % 32, register, element)
+        return lane // 32 * 16 + row, column
+    return Fragment(64, 32 // dtype.bytes, dtype, 128, of_a_warp.registers, of_a_warp.packed, place)
+
+
+# ---- ldmatrix, stmatrix: 8 x 8 matrices of 16-bit elements -------------------------------------------------
 def _matrix_8x8(lane: int, register: int, element: int) -> tuple[int, int]:
     return lane // 4, lane % 4 * 2 + element
 
@@ -271,6 +292,6 @@ def _matrix_8x8_transposed(lane: int, register: int, element: int) -> tuple[int,
     return lane % 4 * 2 + element, lane // 4
 
 
-# One matrix as a warp holds it after ldmatrix, plain and with .trans; lane l named the row l % 8 of matrix l // 8.
+# One matrix as a warp holds it after ldmatrix, plain or .trans; lane l named row l % 8 of matrix l // 8.
 LDMATRIX = Fragment(8, 8, float16, 32, 1, 2, _matrix_8x8)
 LDMATRIX_TRANSPOSED = Fragment(8, 8, float16, 32, 1, 2, _matrix_8x8_transposed)

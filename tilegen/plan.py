@@ -111,6 +111,8 @@ class MmaChoice:
     k: int                               # its depth
     warps_m: int
     warps_n: int
+    a_registers: int                     # of one lane for one instruction
+    b_registers: int
     a_in_registers: bool = False
     reason: str = ""
 

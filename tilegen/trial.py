@@ -57,23 +57,23 @@ def run(loaded: Loaded, reference: ir.Kernel | None, place: str, given: Mapping[
     sizes = choose_sizes(contract, given, _EMULATED if place == "emulator" else _EXTENTS)
     arguments = make_arguments(contract, sizes, given, seed)
     trial = Trial(contract.entry, contract.target, contract.arch, place, sizes)
-    results = {name: _moved(value, place) for name, value in _copied(arguments).items()}
-    loaded(**results, **_unseen(contract, sizes))
+    results = {name: _moved(value, place) for name, value in copied(arguments).items()}
+    loaded(**results, **unseen(contract, sizes))
     if reference is not None:
         values = {k.name: k.value for k in reference.knobs} | sizes
         trial.flops = work.value(work.flops(reference), values)
         trial.bytes = work.value(work.traffic(reference), values)
         trial.checks = _compared(contract, reference, results, arguments, sizes, values)
     if place != "emulator":
-        bound = loaded.bind(**results, **_unseen(contract, sizes))
+        bound = loaded.bind(**results, **unseen(contract, sizes))
         trial.seconds = (timing.on_gpu if place == "gpu" else timing.on_host)(bound)
     return trial
 
 
 def _compared(contract: Contract, reference: ir.Kernel, results: dict, arguments: dict, sizes: dict,
               values: dict) -> list[Comparison]:
-    expected = _copied(arguments)
-    Interpreted(reference)(**expected, **_unseen(contract, sizes))
+    expected = copied(arguments)
+    Interpreted(reference)(**expected, **unseen(contract, sizes))
     return [compare(p.name, _on_host(results[p.name]), expected[p.name], tolerance(reference, p.dtype, values))
             for p in contract.params if p.is_array and p.writes]
 
@@ -109,7 +109,7 @@ def _satisfy(condition: str, contract: Contract, sizes: dict[str, int], given: M
             return
 
 
-def _unseen(contract: Contract, sizes: Mapping[str, int]) -> dict[str, int]:
+def unseen(contract: Contract, sizes: Mapping[str, int]) -> dict[str, int]:
     """The sizes that no shape shows by itself, which a call has to name."""
     shown = {extent for p in contract.params if p.is_array for extent in p.shape}
     return {name: value for name, value in sizes.items() if name not in shown}
@@ -143,7 +143,8 @@ def _unwritten(param: Param, shape: tuple[int, ...]) -> numpy.ndarray:
     return numpy.full(shape, value, dtype=param.dtype.numpy)
 
 
-def _copied(arguments: Mapping[str, object]) -> dict:
+def copied(arguments: Mapping[str, object]) -> dict:
+    """The arguments with arrays of their own."""
     return {name: value.copy() if isinstance(value, numpy.ndarray) else value for name, value in arguments.items()}
 
 

@@ -6,7 +6,7 @@
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN add.cpp -o add &&
 //     ./add
 //
-// Work    N*M flop, 12*M*N bytes.
+// Work    M*N flop, 12*M*N bytes.
 // Tiles   none.
 #include <immintrin.h>
 #include <algorithm>
@@ -65,9 +65,9 @@ static void add_block(const float* __restrict__ A, const float* __restrict__ B,
         for (int j = 0; j < columns; j += LANES)
             store_float32_first(&C[(by * BM + i) * N + bx * BN + j],
                                 load_float32_first(&A[(by * BM + i) * N + bx * BN + j],
-                                    columns - j)
-                                        + load_float32_first(&B[(by * BM + i) * N + bx * BN + j],
-                                            columns - j), columns - j);
+                                columns - j)
+                                + load_float32_first(&B[(by * BM + i) * N + bx * BN + j],
+                                columns - j), columns - j);
 }
 
 extern "C" void add(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
@@ -76,7 +76,7 @@ extern "C" void add(const float* __restrict__ A, const float* __restrict__ B, fl
 #pragma omp parallel
     {
         // 01_add.py:12  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
                 add_block(A, B, C, M, N, bx, by);

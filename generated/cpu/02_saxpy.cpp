@@ -97,7 +97,7 @@ extern "C" void saxpy(float alpha, const float* __restrict__ x, float* __restric
     {
         Tiles& t = thread_tiles();
         // 02_saxpy.py:12  with T.Kernel(T.ceildiv(n, BN), threads=256) as bx:
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)  // blocks at the edges are smaller
         for (int bx = 0; bx < (n + BN - 1) / BN; ++bx)
             saxpy_block(t, alpha, x, y, n, bx);
     }

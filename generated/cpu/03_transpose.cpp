@@ -86,7 +86,7 @@ extern "C" void transpose(const float* __restrict__ A, float* __restrict__ B, in
     {
         Tiles& t = thread_tiles();
         // 03_transpose.py:11  with T.Kernel(T.ceildiv(N, BT), T.ceildiv(M, BT), threads=256) ...
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BT - 1) / BT; ++by)
             for (int bx = 0; bx < (N + BT - 1) / BT; ++bx)
                 transpose_block(t, A, B, M, N, bx, by);

@@ -6,7 +6,7 @@
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN softmax.cpp -o
 //     softmax && ./softmax
 //
-// Work    6*BN*M + M flop, 8*M*N bytes.
+// Work    6*M*BN + M flop, 8*M*N bytes.
 // Tiles   32776 bytes for each thread = X_local 32768 + row_max 4 + row_sum 4.
 #include <immintrin.h>
 #include <algorithm>
@@ -201,7 +201,7 @@ extern "C" void softmax(const float* __restrict__ X, float* __restrict__ Y, int 
     {
         Tiles& t = thread_tiles();
         // 04_softmax.py:12  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             softmax_block(t, X, Y, M, N, by);
     }

@@ -136,7 +136,7 @@ static void layernorm_block(Tiles& t, const float* __restrict__ X, const float* 
     for (int i = 0; i < 1; i += LANES)
         store_float32_first(&t.variance[i],
                             rsqrt(load_float32_first(&t.variance[i], 1 - i) / float(N) + eps),
-                                1 - i);
+                            1 - i);
 
     // 05_layernorm.py:29  T.copy(weight[0], scale)
     for (int col = 0; col < BN; col += LANES)
@@ -151,7 +151,7 @@ static void layernorm_block(Tiles& t, const float* __restrict__ X, const float* 
         for (int j = 0; j < BN; j += LANES)
             store_float32(&t.X_local[i][j],
                           load_float32(&t.X_local[i][j]) * t.variance[i]
-                              * load_float32(&t.scale[j]) + load_float32(&t.shift[j]));
+                          * load_float32(&t.scale[j]) + load_float32(&t.shift[j]));
 
     // 05_layernorm.py:33  T.copy(X_local, Y[row, 0])
     for (int col = 0; col < count; col += LANES)
@@ -165,7 +165,7 @@ extern "C" void layernorm(const float* __restrict__ X, const float* __restrict__
     {
         Tiles& t = thread_tiles();
         // 05_layernorm.py:14  with T.Kernel(M, threads=threads) as row:
-#pragma omp for schedule(static)
+#pragma omp for schedule(dynamic)  // blocks at the edges are smaller
         for (int row = 0; row < M; ++row)
             layernorm_block(t, X, weight, bias, Y, N, row);
     }

@@ -6,7 +6,7 @@
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN linear_gelu.cpp -o
 //     linear_gelu && ./linear_gelu
 //
-// Work    2*N*M*K + 6*N*M flop, 2*(M*K + K*N + M*N) + 4*N bytes.
+// Work    2*M*K*N + 6*M*N flop, 2*(M*K + K*N + M*N) + 4*N bytes.
 // Tiles   3510272 bytes for each thread = B_shared 1048576 + C_local 1966080 + 2 smaller tiles.
 #include <immintrin.h>
 #include <algorithm>
@@ -240,7 +240,7 @@ static Tiles& thread_tiles()
 // ---- The kernel --------------------------------------------------------------------------------
 static void linear_gelu_block(Tiles& t, const float16* __restrict__ A,
                               const float16* __restrict__ B, const float* __restrict__ bias,
-                                  float16* __restrict__ C, int M, int K, int N, int bx, int by)
+                              float16* __restrict__ C, int M, int K, int N, int bx, int by)
 {
     const int rows = std::min(BM, M - by * BM);
     const int columns = std::min(BN, N - bx * BN);
@@ -282,13 +282,13 @@ static void linear_gelu_block(Tiles& t, const float16* __restrict__ A,
 
 extern "C" void linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
                             const float* __restrict__ bias, float16* __restrict__ C, int M, int K,
-                                int N)
+                            int N)
 {
 #pragma omp parallel
     {
         Tiles& t = thread_tiles();
         // 07_gemm_bias_gelu.py:15  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
                 linear_gelu_block(t, A, B, bias, C, M, K, N, bx, by);

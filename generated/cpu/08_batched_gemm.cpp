@@ -6,7 +6,7 @@
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN batched_matmul.cpp
 //     -o batched_matmul && ./batched_matmul
 //
-// Work    2*batch*N*M*K flop, 4*(batch*M*K + batch*N*K + batch*M*N) bytes.
+// Work    2*batch*M*K*N flop, 4*(batch*M*K + batch*N*K + batch*M*N) bytes.
 // Tiles   753664 bytes for each thread = A_shared 245760 + B_shared 262144 + C_local 245760.
 #include <immintrin.h>
 #include <algorithm>
@@ -156,7 +156,7 @@ extern "C" void batched_matmul(const float* __restrict__ A, const float* __restr
     {
         Tiles& t = thread_tiles();
         // 08_batched_gemm.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), batch, th ...
-#pragma omp for collapse(3) schedule(static)
+#pragma omp for collapse(3) schedule(dynamic)  // blocks at the edges are smaller
         for (int bz = 0; bz < batch; ++bz)
             for (int by = 0; by < (M + BM - 1) / BM; ++by)
                 for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)

@@ -6,7 +6,7 @@
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN matmul.cpp -o matmul
 //     && ./matmul
 //
-// Work    2*N*M*K flop, 2*(M*K + K*N + M*N) bytes.
+// Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
 // Tiles   3506176 bytes for each thread = A_shared 491520 + B_shared 1048576 + C_local 1966080.
 #include <immintrin.h>
 #include <algorithm>
@@ -189,7 +189,7 @@ extern "C" void matmul(const float16* __restrict__ A, const float16* __restrict_
     {
         Tiles& t = thread_tiles();
         // 09_gemm_tensor_core.py:10  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
                 matmul_block(t, A, B, C, M, K, N, bx, by);

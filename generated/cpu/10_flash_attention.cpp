@@ -7,7 +7,7 @@
 //   alone       g++ -O3 -mavx2 -mfma -mf16c -fopenmp -std=c++17 -DTILEGEN_MAIN attention.cpp -o
 //     attention && ./attention
 //
-// Work    about 4*heads*D*queries*keys + heads*(keys + BN - 1) / BN*D*queries flop,
+// Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     256*(heads*queries + heads*keys) bytes.
 // Tiles   101376 bytes for each thread = P_local 16896 + O_local 16896 + 8 smaller tiles.
 #include <immintrin.h>
@@ -35,6 +35,7 @@ static_assert(MR * NV + NV + 1 <= 16, "the register tile fits in 16 vector regis
 static_assert(BN % NR == 0 && D % NR == 0, "a block is made of whole register tiles");
 static_assert(BN % LANES == 0 && BM % LANES == 0 && BN % (PARTIALS * LANES) == 0 && D % LANES == 0,
               "rows of tiles are made of whole vectors");
+static_assert(D <= 64, "tiles fit into the tensors without a rest");
 
 // ---- Helpers -----------------------------------------------------------------------------------
 // IEEE half precision. Arithmetic happens in float.
@@ -206,11 +207,23 @@ template <class V> static inline auto sum_lanes(V x)
     return sum;
 }
 
+// Stores the first `count` elements `stride` apart.
+static inline void store_float32_strided(float* p, int stride, float32x8 x, int count = 8)
+{
+    for (int lane = 0; lane < std::min(count, 8); ++lane) p[lane * stride] = x[lane];
+}
+
 // Element (row, col) of a tile that lies in panels of WIDTH rows.
 template <class T, int PANELS, int COLUMNS, int WIDTH>
 static inline T& row_panel_element(T (&tile)[PANELS][COLUMNS][WIDTH], int row, int col)
 {
     return tile[row / WIDTH][col][row % WIDTH];
+}
+
+// As float16 would keep it.
+static inline float32x8 round_to_float16(float32x8 x)
+{
+    return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 
 static inline void store_float16(float16* p, float32x8 x)
@@ -241,7 +254,7 @@ static Tiles& thread_tiles()
 // ---- The kernel --------------------------------------------------------------------------------
 static void attention_block(Tiles& t, const float16* __restrict__ Q, const float16* __restrict__ K,
                             const float16* __restrict__ V, float16* __restrict__ O, int queries,
-                                int keys, int bx, int by)
+                            int keys, int bx, int by)
 {
     const int rows = std::min(BM, queries - bx * BM);
 
@@ -271,7 +284,7 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
             for (int j = 0; j < BN; j += LANES)
                 store_float32(&tile_element(t.S_local, i, j), kb * BN + j + lane_numbers() < keys
                               ? load_float32(&tile_element(t.S_local, i, j)) * scale
-                                  : broadcast(-infinity()));
+                              : broadcast(-infinity()));
         // 10_flash_attention.py:32  T.copy(row_max, old_max)
         for (int col = 0; col < rows; col += LANES)
             store_float32(&t.old_max[col], load_float32(&t.row_max[col]));
@@ -315,7 +328,7 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
                           exp(load_float32(&t.old_max[i]) - load_float32(&t.row_max[i])));
             store_float32(&t.row_sum[i],
                           load_float32(&t.row_sum[i]) * load_float32(&t.old_max[i])
-                              + load_float32(&t.block_sum[i]));
+                          + load_float32(&t.block_sum[i]));
         }
         // 10_flash_attention.py:40  for i, j in T.Parallel(BM, D):
         for (int i = 0; i < rows; ++i)
@@ -324,8 +337,10 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
                               load_float32(&tile_element(t.O_local, i, j)) * t.old_max[i]);
         // 10_flash_attention.py:42  T.copy(S_local, P_local)
         for (int row = 0; row < rows; ++row)
-            for (int col = 0; col < BN; ++col)
-                row_panel_element(t.P_local, row, col) = float16(tile_element(t.S_local, row, col));
+            for (int col = 0; col < BN; col += LANES)
+                store_float32_strided(&row_panel_element(t.P_local, row, col), MR,
+                                      round_to_float16(load_float32(&tile_element(t.S_local, row,
+                                      col))));
         // 10_flash_attention.py:43  T.gemm(P_local, V_shared, O_local)
         for (int row = 0; row < rows; row += MR)
             for (int col = 0; col < D; col += NR)
@@ -348,13 +363,13 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
 
 extern "C" void attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                           const float16* __restrict__ V, float16* __restrict__ O, int heads,
-                              int queries, int keys)
+                          int queries, int keys)
 {
 #pragma omp parallel
     {
         Tiles& t = thread_tiles();
         // 10_flash_attention.py:11  with T.Kernel(T.ceildiv(queries, BM), heads, threads=128 ...
-#pragma omp for collapse(2) schedule(static)
+#pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < heads; ++by)
             for (int bx = 0; bx < (queries + BM - 1) / BM; ++bx)
                 attention_block(t, Q, K, V, O, queries, keys, bx, by);
@@ -370,11 +385,11 @@ extern "C" void attention(const float16* __restrict__ Q, const float16* __restri
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"22": [248, 249], "23": [250, 250], "24": [251, 252], "25": [253, 255], "26": [256,
-//     257], "27": [258, 260], "28": [261, 262], "29": [263, 268], "30": [269, 274], "32": [275,
-//     277], "33": [278, 294], "34": [295, 299], "36": [300, 311], "37": [312, 319], "40": [320,
-//     324], "42": [325, 328], "43": [329, 335], "44": [336, 341], "46": [342, 355], "11": [356,
-//     361]}}
+//   "map": {"22": [261, 262], "23": [263, 263], "24": [264, 265], "25": [266, 268], "26": [269,
+//     270], "27": [271, 273], "28": [274, 275], "29": [276, 281], "30": [282, 287], "32": [288,
+//     290], "33": [291, 307], "34": [308, 312], "36": [313, 324], "37": [325, 332], "40": [333,
+//     337], "42": [338, 343], "43": [344, 350], "44": [351, 356], "46": [357, 370], "11": [371,
+//     376]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -460,7 +475,7 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 // The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
 static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>& K,
                       const Tensor<host_float16>& V, Tensor<host_float16>& O, int heads,
-                          int queries, int keys)
+                      int queries, int keys)
 {
     // 10_flash_attention.py:11  with T.Kernel(T.ceildiv(queries, BM), heads, threads=128 ...
     #pragma omp parallel for collapse(2)
@@ -614,7 +629,7 @@ int main(int argc, char** argv)
         attention(
             reinterpret_cast<float16*>(Q.data.data()), reinterpret_cast<float16*>(K.data.data()),
                 reinterpret_cast<float16*>(V.data.data()),
-                    reinterpret_cast<float16*>(O.data.data()), heads, queries, keys);
+                reinterpret_cast<float16*>(O.data.data()), heads, queries, keys);
     };
     launch();
 
@@ -627,8 +642,8 @@ int main(int argc, char** argv)
     const double us = microseconds(launch, microseconds(launch, 3) < 2e5 ? 20 : 2);
     const double flops =
         4.0 * D * heads * keys * queries + 6.0 * heads * keys * queries + 4.0 * (keys + BN - 1)
-            / BN * heads * queries + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D
-                * heads * queries;
+        / BN * heads * queries + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D * heads
+        * queries;
     const double bytes = 256.0 * heads * queries + 256.0 * heads * keys;
     std::printf("attention %d x %d x %d: ", heads, queries, keys);
     std::printf("%.1f us, %.4g GFLOP/s, %.4g GB/s, worst error %.1e, %s\n",

@@ -5,7 +5,7 @@
 //   check       tilegen check add.cu --against 01_add.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN add.cu -o add && ./add
 //
-// Work    N*M flop, 12*M*N bytes.
+// Work    M*N flop, 12*M*N bytes.
 // Shared  none.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------

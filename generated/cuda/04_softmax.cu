@@ -5,7 +5,7 @@
 //   check       tilegen check softmax.cu --against 04_softmax.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN softmax.cu -o softmax && ./softmax
 //
-// Work    6*BN*M + M flop, 8*M*N bytes.
+// Work    6*M*BN + M flop, 8*M*N bytes.
 // Shared  scratch 2048 bytes.  512 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
@@ -76,8 +76,7 @@ template <int WIDTH, class T> __device__ T max_in_warp(T x)
     return x;
 }
 
-// Largest x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread
-//     gets it.
+// Largest x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T max_across_warps(T x, T* scratch)
 {
     x = max_in_warp<WARP>(x);
@@ -101,8 +100,7 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     return x;
 }
 
-// Sum of x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread gets
-//     it.
+// Sum of x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T sum_across_warps(T x, T* scratch)
 {
     x = sum_in_warp<WARP>(x);
@@ -248,9 +246,9 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN"], "source": "04_softmax.py:10",
 //   "ir": "sha256:13675167a5e834eb",
-//   "map": {"12": [161, 163], "13": [164, 166], "14": [167, 169], "15": [170, 172], "16": [173,
-//     183], "17": [184, 192], "19": [193, 202], "20": [203, 209], "22": [210, 219], "23": [220,
-//     224], "25": [225, 231], "27": [232, 241]}}
+//   "map": {"12": [159, 161], "13": [162, 164], "14": [165, 167], "15": [168, 170], "16": [171,
+//     181], "17": [182, 190], "19": [191, 200], "20": [201, 207], "22": [208, 217], "23": [218,
+//     222], "25": [223, 229], "27": [230, 239]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -67,8 +67,7 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     return x;
 }
 
-// Sum of x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread gets
-//     it.
+// Sum of x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T sum_across_warps(T x, T* scratch)
 {
     x = sum_in_warp<WARP>(x);
@@ -214,10 +213,10 @@ layernorm(const float* __restrict__ X, const float* __restrict__ weight,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "Y", "dtype": "float32",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"], "requires": ["N <= BN"],
 //   "source": "05_layernorm.py:10", "ir": "sha256:e50248b340d605c3",
-//   "map": {"14": [127, 129], "15": [130, 132], "16": [133, 135], "17": [136, 138], "18": [139,
-//     141], "19": [142, 144], "20": [145, 147], "21": [148, 154], "22": [155, 163], "23": [164,
-//     171], "26": [172, 179], "27": [180, 181], "29": [182, 188], "30": [189, 195], "31": [196,
-//     200], "33": [201, 206]}}
+//   "map": {"14": [126, 128], "15": [129, 131], "16": [132, 134], "17": [135, 137], "18": [138,
+//     140], "19": [141, 143], "20": [144, 146], "21": [147, 153], "22": [154, 162], "23": [163,
+//     170], "26": [171, 178], "27": [179, 180], "29": [181, 187], "30": [188, 194], "31": [195,
+//     199], "33": [200, 205]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -5,7 +5,7 @@
 //   check       tilegen check matmul.cu --against 06_gemm.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
-// Work    2*N*M*K flop, 4*(M*K + K*N + M*N) bytes.
+// Work    2*M*K*N flop, 4*(M*K + K*N + M*N) bytes.
 // Shared  69632 bytes = A_shared 36864 + B_shared 32768.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
@@ -26,13 +26,16 @@ constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
 
+static_assert(STAGES >= 2, "one stage is filled while another is used");
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
+static_assert(4 * A_VEC <= 16 && 4 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(BK % K_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -58,8 +61,7 @@ template <int PENDING> __device__ void cp_async_wait()
 #endif
 
 // The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
-//     neighbours
-// are two rows of one column, so that its lanes share the operands that they load.
+// neighbours are two rows of one column, so that its lanes share the operands that they load.
 template <int WIDTH> __device__ int thread_m()
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -244,8 +246,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [165, 167], "17": [168, 172], "19": [173, 181], "20": [182, 191], "18": [192,
-//     203], "21": [204, 226], "22": [227, 236]}}
+//   "map": {"13": [167, 169], "17": [170, 174], "19": [175, 183], "20": [184, 193], "18": [194,
+//     205], "21": [206, 228], "22": [229, 238]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

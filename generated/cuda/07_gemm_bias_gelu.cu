@@ -5,7 +5,7 @@
 //   check       tilegen check linear_gelu.cu --against 07_gemm_bias_gelu.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN linear_gelu.cu -o linear_gelu && ./linear_gelu
 //
-// Work    2*N*M*K + 6*N*M flop, 2*(M*K + K*N + M*N) + 4*N bytes.
+// Work    2*M*K*N + 6*M*N flop, 2*(M*K + K*N + M*N) + 4*N bytes.
 // Shared  37888 bytes = A_shared 20480 + B_shared 17408.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
@@ -32,12 +32,15 @@ constexpr int MMA_K = 16;                     // depth of one mma instruction
 constexpr int C_TILES_M = C_ROWS / 2;         // mma tiles of 16 rows in a warp's part
 constexpr int C_TILES_N = C_COLS / 2;         // mma tiles of 8 columns in a warp's part
 
+static_assert(STAGES >= 2, "one stage is filled while another is used");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
+static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
+              && (BN + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 
@@ -314,9 +317,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [212, 214], "19": [215, 216], "20": [217, 221], "22": [222, 230], "23": [231,
-//     240], "21": [241, 252], "24": [253, 279], "25": [280, 286], "26": [287, 295], "28": [296,
-//     305]}}
+//   "map": {"15": [215, 217], "19": [218, 219], "20": [220, 224], "22": [225, 233], "23": [234,
+//     243], "21": [244, 255], "24": [256, 282], "25": [283, 289], "26": [290, 298], "28": [299,
+//     308]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

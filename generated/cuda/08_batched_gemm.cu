@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN batched_matmul.cu -o batched_matmul &&
 //     ./batched_matmul
 //
-// Work    2*batch*N*M*K flop, 4*(batch*M*K + batch*N*K + batch*M*N) bytes.
+// Work    2*batch*M*K*N flop, 4*(batch*M*K + batch*N*K + batch*M*N) bytes.
 // Shared  36864 bytes = A_shared 18432 + B_shared 18432.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
@@ -27,12 +27,15 @@ constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
 
+static_assert(STAGES >= 2, "one stage is filled while another is used");
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % THREADS_N == 0, "every thread holds an equal part");
+static_assert(4 * A_VEC <= 16 && 4 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BN * BK % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BK % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BK % B_VEC == 0
+              && (BK + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
 static_assert(BK % K_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -58,8 +61,7 @@ template <int PENDING> __device__ void cp_async_wait()
 #endif
 
 // The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
-//     neighbours
-// are two rows of one column, so that its lanes share the operands that they load.
+// neighbours are two rows of one column, so that its lanes share the operands that they load.
 template <int WIDTH> __device__ int thread_m()
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -233,8 +235,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [150, 152], "17": [153, 157], "19": [158, 167], "20": [168, 178], "18": [179,
-//     190], "21": [191, 213], "22": [214, 224]}}
+//   "map": {"13": [152, 154], "17": [155, 159], "19": [160, 169], "20": [170, 180], "18": [181,
+//     192], "21": [193, 215], "22": [216, 226]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

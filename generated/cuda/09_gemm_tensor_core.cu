@@ -5,7 +5,7 @@
 //   check       tilegen check matmul.cu --against 09_gemm_tensor_core.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
-// Work    2*N*M*K flop, 2*(M*K + K*N + M*N) bytes.
+// Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
 // Shared  107520 bytes = A_shared 55296 + B_shared 52224.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
@@ -32,12 +32,15 @@ constexpr int MMA_K = 16;                     // depth of one mma instruction
 constexpr int C_TILES_M = C_ROWS / 2;         // mma tiles of 16 rows in a warp's part
 constexpr int C_TILES_N = C_COLS / 2;         // mma tiles of 8 columns in a warp's part
 
+static_assert(stages >= 2, "one stage is filled while another is used");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
+static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
+              && (BN + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 
@@ -295,8 +298,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:8", "ir": "sha256:96844aedd1a2f882",
-//   "map": {"10": [212, 214], "14": [215, 219], "16": [220, 228], "17": [229, 238], "15": [239,
-//     250], "18": [251, 277], "19": [278, 287]}}
+//   "map": {"10": [215, 217], "14": [218, 222], "16": [223, 231], "17": [232, 241], "15": [242,
+//     253], "18": [254, 280], "19": [281, 290]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

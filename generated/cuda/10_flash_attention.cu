@@ -6,7 +6,7 @@
 //   check       tilegen check attention.cu --against 10_flash_attention.py
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN attention.cu -o attention && ./attention
 //
-// Work    about 4*heads*D*queries*keys + heads*(keys + BN - 1) / BN*D*queries flop,
+// Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     256*(heads*queries + heads*keys) bytes.
 // Shared  46080 bytes = Q_shared 9216 + K_shared 18432 + V_shared 18432.  128 threads.
 
@@ -41,12 +41,17 @@ constexpr int S_TILES_M = S_ROWS / 2;         // mma tiles of 16 rows in a warp'
 constexpr int S_TILES_N = S_COLS / 2;         // mma tiles of 8 columns in a warp's part
 constexpr int O_TILES_N = O_COLS / 2;         // mma tiles of 8 columns in a warp's part
 
+static_assert(stages >= 2, "one stage is filled while another is used");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * S_VEC) == 0 && D % (THREADS_N * O_VEC) == 0,
               "every thread holds an equal part");
+static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
+              "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0 && BN
               * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
+              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(D <= 64, "tiles fit into the tensors without a rest");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
@@ -478,12 +483,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"11": [265, 267], "15": [268, 270], "16": [271, 273], "18": [274, 276], "19": [277,
-//     279], "21": [280, 282], "22": [283, 290], "23": [291, 291], "24": [292, 293], "25": [294,
-//     301], "27": [302, 310], "28": [311, 320], "26": [321, 332], "29": [333, 363], "30": [364,
-//     372], "32": [373, 377], "33": [378, 387], "34": [388, 394], "36": [395, 404], "37": [405,
-//     411], "40": [412, 418], "42": [419, 425], "43": [426, 450], "44": [451, 457], "46": [458,
-//     468]}}
+//   "map": {"11": [270, 272], "15": [273, 275], "16": [276, 278], "18": [279, 281], "19": [282,
+//     284], "21": [285, 287], "22": [288, 295], "23": [296, 296], "24": [297, 298], "25": [299,
+//     306], "27": [307, 315], "28": [316, 325], "26": [326, 337], "29": [338, 368], "30": [369,
+//     377], "32": [378, 382], "33": [383, 392], "34": [393, 399], "36": [400, 409], "37": [410,
+//     416], "40": [417, 423], "42": [424, 430], "43": [431, 455], "44": [456, 462], "46": [463,
+//     473]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -568,7 +573,7 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 // The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
 static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>& K,
                       const Tensor<host_float16>& V, Tensor<host_float16>& O, int heads,
-                          int queries, int keys)
+                      int queries, int keys)
 {
     // 10_flash_attention.py:11  with T.Kernel(T.ceildiv(queries, BM), heads, threads=128 ...
     #pragma omp parallel for collapse(2)
@@ -773,8 +778,8 @@ int main(int argc, char** argv)
     const double us = microseconds(launch, microseconds(launch, 3) < 2e5 ? 20 : 2);
     const double flops =
         4.0 * D * heads * keys * queries + 6.0 * heads * keys * queries + 4.0 * (keys + BN - 1)
-            / BN * heads * queries + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D
-                * heads * queries;
+        / BN * heads * queries + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D * heads
+        * queries;
     const double bytes = 256.0 * heads * queries + 256.0 * heads * keys;
     std::printf("attention %d x %d x %d: ", heads, queries, keys);
     std::printf("%.1f us, %.4g TFLOP/s, %.4g TB/s, worst error %.1e, %s\n",

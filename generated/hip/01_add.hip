@@ -5,7 +5,7 @@
 //   check       tilegen check add.hip --against 01_add.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN add.hip -o add && ./add
 //
-// Work    N*M flop, 12*M*N bytes.
+// Work    M*N flop, 12*M*N bytes.
 // Shared  none.  256 threads.
 
 #include <hip/hip_runtime.h>

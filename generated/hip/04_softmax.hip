@@ -5,7 +5,7 @@
 //   check       tilegen check softmax.hip --against 04_softmax.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN softmax.hip -o softmax && ./softmax
 //
-// Work    6*BN*M + M flop, 8*M*N bytes.
+// Work    6*M*BN + M flop, 8*M*N bytes.
 // Shared  scratch 2048 bytes.  512 threads.
 
 #include <hip/hip_runtime.h>
@@ -74,8 +74,7 @@ template <int WIDTH, class T> __device__ T max_in_warp(T x)
     return x;
 }
 
-// Largest x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread
-//     gets it.
+// Largest x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T max_across_warps(T x, T* scratch)
 {
     x = max_in_warp<WARP>(x);
@@ -99,8 +98,7 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     return x;
 }
 
-// Sum of x over groups of WIDTH neighbouring threads, WIDTH a multiple of a warp; every thread gets
-//     it.
+// Sum of x over groups of WIDTH neighbouring threads, a multiple of a warp; every thread gets it.
 template <int WIDTH, class T> __device__ T sum_across_warps(T x, T* scratch)
 {
     x = sum_in_warp<WARP>(x);
@@ -246,9 +244,9 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN"], "source": "04_softmax.py:10",
 //   "ir": "sha256:13675167a5e834eb",
-//   "map": {"12": [159, 161], "13": [162, 164], "14": [165, 167], "15": [168, 170], "16": [171,
-//     181], "17": [182, 190], "19": [191, 200], "20": [201, 207], "22": [208, 217], "23": [218,
-//     222], "25": [223, 229], "27": [230, 239]}}
+//   "map": {"12": [157, 159], "13": [160, 162], "14": [163, 165], "15": [166, 168], "16": [169,
+//     179], "17": [180, 188], "19": [189, 198], "20": [199, 205], "22": [206, 215], "23": [216,
+//     220], "25": [221, 227], "27": [228, 237]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

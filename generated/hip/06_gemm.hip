@@ -5,7 +5,7 @@
 //   check       tilegen check matmul.hip --against 06_gemm.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN matmul.hip -o matmul && ./matmul
 //
-// Work    2*N*M*K flop, 4*(M*K + K*N + M*N) bytes.
+// Work    2*M*K*N flop, 4*(M*K + K*N + M*N) bytes.
 // Shared  34816 bytes = A_shared 18432 + B_shared 16384.  256 threads.
 
 #include <hip/hip_runtime.h>
@@ -30,15 +30,16 @@ static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
+static_assert(4 * A_VEC <= 16 && 4 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(BK % K_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 // The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
-//     neighbours
-// are two rows of one column, so that its lanes share the operands that they load.
+// neighbours are two rows of one column, so that its lanes share the operands that they load.
 template <int WIDTH> __device__ int thread_m()
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -200,8 +201,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [134, 136], "17": [137, 138], "18": [139, 142], "19": [143, 150], "20": [151,
-//     159], "21": [160, 182], "22": [183, 192]}}
+//   "map": {"13": [135, 137], "17": [138, 139], "18": [140, 143], "19": [144, 151], "20": [152,
+//     160], "21": [161, 183], "22": [184, 193]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -6,7 +6,7 @@
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN linear_gelu.hip -o linear_gelu &&
 //     ./linear_gelu
 //
-// Work    2*N*M*K + 6*N*M flop, 2*(M*K + K*N + M*N) + 4*N bytes.
+// Work    2*M*K*N + 6*M*N flop, 2*(M*K + K*N + M*N) + 4*N bytes.
 // Shared  18432 bytes = A_shared 10240 + B_shared 8192.  256 threads.
 
 #include <hip/hip_runtime.h>
@@ -32,9 +32,11 @@ static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
+static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(BK % K_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -49,8 +51,7 @@ struct float16 {
 #endif
 
 // The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
-//     neighbours
-// are two rows of one column, so that its lanes share the operands that they load.
+// neighbours are two rows of one column, so that its lanes share the operands that they load.
 template <int WIDTH> __device__ int thread_m()
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -231,9 +232,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [146, 148], "19": [149, 150], "20": [151, 152], "21": [153, 156], "22": [157,
-//     164], "23": [165, 173], "24": [174, 196], "25": [197, 203], "26": [204, 212], "28": [213,
-//     222]}}
+//   "map": {"15": [147, 149], "19": [150, 151], "20": [152, 153], "21": [154, 157], "22": [158,
+//     165], "23": [166, 174], "24": [175, 197], "25": [198, 204], "26": [205, 213], "28": [214,
+//     223]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -6,7 +6,7 @@
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN batched_matmul.hip -o batched_matmul
 //     && ./batched_matmul
 //
-// Work    2*batch*N*M*K flop, 4*(batch*M*K + batch*N*K + batch*M*N) bytes.
+// Work    2*batch*M*K*N flop, 4*(batch*M*K + batch*N*K + batch*M*N) bytes.
 // Shared  18432 bytes = A_shared 9216 + B_shared 9216.  128 threads.
 
 #include <hip/hip_runtime.h>
@@ -30,15 +30,16 @@ constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a threa
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % THREADS_N == 0, "every thread holds an equal part");
+static_assert(4 * A_VEC <= 16 && 4 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BN * BK % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BK % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BK % B_VEC == 0
+              && (BK + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
 static_assert(BK % K_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 // The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
-//     neighbours
-// are two rows of one column, so that its lanes share the operands that they load.
+// neighbours are two rows of one column, so that its lanes share the operands that they load.
 template <int WIDTH> __device__ int thread_m()
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -187,8 +188,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [119, 121], "17": [122, 123], "18": [124, 127], "19": [128, 135], "20": [136,
-//     144], "21": [145, 167], "22": [168, 178]}}
+//   "map": {"13": [120, 122], "17": [123, 124], "18": [125, 128], "19": [129, 136], "20": [137,
+//     145], "21": [146, 168], "22": [169, 179]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -5,7 +5,7 @@
 //   check       tilegen check matmul.hip --against 09_gemm_tensor_core.py
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN matmul.hip -o matmul && ./matmul
 //
-// Work    2*N*M*K flop, 2*(M*K + K*N + M*N) bytes.
+// Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
 // Shared  34816 bytes = A_shared 18432 + B_shared 16384.  256 threads.
 
 #include <hip/hip_runtime.h>
@@ -30,9 +30,11 @@ static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
+static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(BK % K_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -47,8 +49,7 @@ struct float16 {
 #endif
 
 // The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
-//     neighbours
-// are two rows of one column, so that its lanes share the operands that they load.
+// neighbours are two rows of one column, so that its lanes share the operands that they load.
 template <int WIDTH> __device__ int thread_m()
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -210,8 +211,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:8", "ir": "sha256:96844aedd1a2f882",
-//   "map": {"10": [144, 146], "14": [147, 148], "15": [149, 152], "16": [153, 160], "17": [161,
-//     169], "18": [170, 192], "19": [193, 202]}}
+//   "map": {"10": [145, 147], "14": [148, 149], "15": [150, 153], "16": [154, 161], "17": [162,
+//     170], "18": [171, 193], "19": [194, 203]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -7,7 +7,7 @@
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN attention.hip -o attention &&
 //     ./attention
 //
-// Work    about 4*heads*D*queries*keys + heads*(keys + BN - 1) / BN*D*queries flop,
+// Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     256*(heads*queries + heads*keys) bytes.
 // Shared  35840 bytes = Q_shared 9216 + K_shared 9216 + 2 smaller tiles.  128 threads.
 
@@ -39,9 +39,12 @@ constexpr int O_COLS = D / THREADS_N;         // columns of O_local that a threa
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(BM % THREADS_M == 0 && BN % THREADS_N == 0 && D % (THREADS_N * O_VEC) == 0,
               "every thread holds an equal part");
+static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
+              "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0 && BN
               * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
+              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
 static_assert(D <= 64, "tiles fit into the tensors without a rest");
 static_assert(D % K_VEC2 == 0 && BN % K_VEC2 == 0, "the depth of a block is made of whole vectors");
 
@@ -363,12 +366,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"11": [169, 171], "15": [172, 174], "16": [175, 177], "18": [178, 180], "19": [181,
-//     183], "21": [184, 186], "22": [187, 194], "23": [195, 195], "24": [196, 197], "25": [198,
-//     202], "26": [203, 205], "27": [206, 214], "28": [215, 222], "29": [223, 248], "30": [249,
-//     256], "32": [257, 260], "33": [261, 269], "34": [270, 275], "36": [276, 284], "37": [285,
-//     290], "40": [291, 296], "42": [297, 302], "43": [303, 335], "44": [336, 342], "46": [343,
-//     353]}}
+//   "map": {"11": [172, 174], "15": [175, 177], "16": [178, 180], "18": [181, 183], "19": [184,
+//     186], "21": [187, 189], "22": [190, 197], "23": [198, 198], "24": [199, 200], "25": [201,
+//     205], "26": [206, 208], "27": [209, 217], "28": [218, 225], "29": [226, 251], "30": [252,
+//     259], "32": [260, 263], "33": [264, 272], "34": [273, 278], "36": [279, 287], "37": [288,
+//     293], "40": [294, 299], "42": [300, 305], "43": [306, 338], "44": [339, 345], "46": [346,
+//     356]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -453,7 +456,7 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 // The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
 static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>& K,
                       const Tensor<host_float16>& V, Tensor<host_float16>& O, int heads,
-                          int queries, int keys)
+                      int queries, int keys)
 {
     // 10_flash_attention.py:11  with T.Kernel(T.ceildiv(queries, BM), heads, threads=128 ...
     #pragma omp parallel for collapse(2)
@@ -656,8 +659,8 @@ int main(int argc, char** argv)
     const double us = microseconds(launch, microseconds(launch, 3) < 2e5 ? 20 : 2);
     const double flops =
         4.0 * D * heads * keys * queries + 6.0 * heads * keys * queries + 4.0 * (keys + BN - 1)
-            / BN * heads * queries + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D
-                * heads * queries;
+        / BN * heads * queries + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D * heads
+        * queries;
     const double bytes = 256.0 * heads * queries + 256.0 * heads * keys;
     std::printf("attention %d x %d x %d: ", heads, queries, keys);
     std::printf("%.1f us, %.4g TFLOP/s, %.4g TB/s, worst error %.1e, %s\n",

@@ -29,7 +29,7 @@ extern "C" void ${ kernel.name }(${ frame.cpu.entry_parameters(body) })
 //% if frame.launch_origin()
         // ${ frame.launch_origin() }
 //% endif
-#pragma omp for<% if kernel.grid | length > 1 %> collapse(${ kernel.grid | length })<% endif %> schedule(static)
+#pragma omp for<% if kernel.grid | length > 1 %> collapse(${ kernel.grid | length })<% endif %> schedule(dynamic)  // blocks at the edges are smaller
 <% set text = namespace(value=kernel.name ~ "_block(" ~ frame.cpu.block_arguments(body) ~ ");") %>
 //% for var, extent in frame.cpu.loops()
 <% set text.value = "for (int " ~ var ~ " = 0; " ~ var ~ " < " ~ e(extent, "<<") ~ "; ++" ~ var ~ ")\n" ~ indent(text.value) %>

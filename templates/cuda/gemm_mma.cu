@@ -7,26 +7,9 @@ for (int ${ i } = 0; ${ i } < 2 * ${ tiles_m.name }; ++${ i })
 #pragma unroll
 for (int ${ k } = 0; ${ k } < ${ e(depth, "<<") }; ${ k } += ${ step.name }) {
     const int ${ lane } = threadIdx.x % WARP;
-    unsigned ${ a }[${ tiles_m.name }][4], ${ b }[${ tiles_n.name }][2];
-    #pragma unroll
-//% if load_a.form == "registers"
-    for (int ${ i } = 0; ${ i } < ${ tiles_m.name }; ++${ i })
-        #pragma unroll
-        for (int ${ q } = 0; ${ q } < 4; ++${ q })
-            ${ a }[${ i }][${ q }] = pack_pair(&${ load_a.buffer }${ load_a.lead }[2 * ${ i } + ${ q } % 2][${ k } / 4 + ${ q } / 2 * 2]);
-//% else
-    for (int ${ i } = 0; ${ i } < ${ tiles_m.name }; ++${ i }) {
-        const int ${ row } = ${ e(load_a.row) };
-        const int ${ col } = ${ e(load_a.col) };
-        ${ load_a.helper }(${ a }[${ i }], &${ e(load_a.element) });
-    }
-//% endif
-    #pragma unroll
-    for (int ${ j } = 0; ${ j } < ${ tiles_n.name }; ${ j } += 2) {
-        const int ${ row } = ${ e(load_b.row) };
-        const int ${ col } = ${ e(load_b.col) };
-        ${ load_b.helper }(${ b }[${ j }], &${ e(load_b.element) });
-    }
+    unsigned ${ a }[${ tiles_m.name }][${ a_registers }], ${ b }[${ tiles_n.name }][${ b_registers }];
+${ indent(render("mma_operand_" ~ load_a.form, load=load_a, registers=a, tile=i, tiles=tiles_m.name, advance="++" ~ i, count=a_registers, q=q, row=row, col=col, k=k)) }
+${ indent(render("mma_operand_" ~ load_b.form, load=load_b, registers=b, tile=j, tiles=tiles_n.name, advance="++" ~ j if load_b.form == "column" else j ~ " += 2", count=b_registers, q=q, row=row, col=col, k=k)) }
     #pragma unroll
     for (int ${ i } = 0; ${ i } < ${ tiles_m.name }; ++${ i })
         #pragma unroll

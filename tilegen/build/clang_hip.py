@@ -32,6 +32,10 @@ class ClangHip(Toolchain):
     command: tuple[str, ...]
     headers: str        # a hash of our stub headers, or empty
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        return *super().identity, self.headers
+
     def flags(self, arch: str) -> tuple[str, ...]:
         stubs = ("-nogpuinc", "-nogpulib") if self.headers else ()
         return ("-x", "hip", f"--offload-arch={arch}", "--offload-device-only", *stubs, "-O3", "-std=c++17",

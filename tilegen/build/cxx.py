@@ -37,7 +37,7 @@ class Cxx(Toolchain):
             raise TilegenError("TG0502", f"unknown CPU arch {arch!r}", hint=f"one of {', '.join(ARCH_FLAGS)}")
         parallel = ("-fopenmp",) if self.openmp else ("-Wno-unknown-pragmas",)
         return ("-O3", *ARCH_FLAGS[arch], *parallel, "-std=c++17", "-shared", "-fPIC", "-Wall",
-                *(("-Werror",) if self.strict else ()))
+                *(("-Wextra", "-Werror") if self.strict else ()))
 
     def compile(self, source: Path, artifact: Path, arch: str) -> str:
         note = "" if self.openmp else f"note: {self.name} has no OpenMP here: the kernel runs on one thread\n"

@@ -29,6 +29,11 @@ class Toolchain:
     source_suffix: str
     artifact_suffix: str
 
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What tells this compiler from others, beside its flags; a part of the cache key."""
+        return self.name, self.version
+
     def flags(self, arch: str) -> tuple[str, ...]:
         """All flags that change the result; they are part of the cache key."""
         raise NotImplementedError
@@ -69,8 +74,8 @@ def compile_text(text: str, toolchain: Toolchain, *, name: str, target: str, arc
     file = name + toolchain.source_suffix
     origin = origin or lint.Origin(file)
     prefix = f"{name}-{target}-{arch}" if arch else f"{name}-{target}"
-    digest = cache.content_hash(_FORMAT, tilegen.__version__, toolchain.name, toolchain.version,
-                                toolchain.flags(arch), target, arch, text)
+    digest = cache.content_hash(_FORMAT, tilegen.__version__, toolchain.identity, toolchain.flags(arch), target, arch,
+                                text)
 
     def produce(work: Path) -> dict:
         started = time.perf_counter()

@@ -16,6 +16,7 @@ from tilegen.errors import TilegenError
 _VERBS = {
     "emit": ("emit", "emit", "Print the source that a kernel stands for."),
     "run": ("run", "run", "Run a kernel on random inputs, check it, and print its speed."),
+    "check": ("check", "check", "Check an emitted file, perhaps edited by hand, against its kernel."),
     "explain": ("show", "explain", "Print every decision about a kernel, with its reason."),
     "targets": ("show", "targets", "List targets and architectures."),
     "doctor": ("show", "doctor", "Say what is installed, what works, and what to install."),

@@ -25,7 +25,7 @@ def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: s
     the self-test's plain loops come; `command` is what regenerates the file."""
     frame = Frame(kernel, target)
     body = frame.kernel_text()
-    hardware, plain = device_functions.needed(target, body, kernel=kernel)
+    hardware, plain = device_functions.needed(target, body, frame.own, kernel=kernel)
     everything = "\n".join([body, *hardware, *plain])
     kept, checks = constants.used(constants.all_constants(kernel, original), kernel.plan.checks, everything)
     knobs = [c for c in kept if c.knob]
@@ -67,6 +67,7 @@ class Frame:
         self.kernel, self.target = kernel, target
         self.plan: KernelPlan = kernel.plan
         ranges = collect(kernel).ranges | {c.name: (c.value, c.value) for c in self.plan.constants}
+        self.own = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Var, ir.Buffer))}
         self.memory = memory_name(kernel, target.family)
         scopes = {"gpu": ("shared",), "cpu": ("shared", "fragment")}[target.family]
         self.e = Printer(target, ranges, dict.fromkeys(scopes, f"{self.memory}."))
@@ -78,7 +79,7 @@ class Frame:
     def kernel_text(self) -> str:
         """Memory map, layout functions and the entry."""
         emitter = Emitter(self.target, self.e)
-        statements = emitter.body(self.kernel.body, spaced=True)
+        statements = device_functions.qualified(self.target, emitter.body(self.kernel.body, spaced=True), self.own)
         return templates.render(
             self.target.folders,
             "kernel",

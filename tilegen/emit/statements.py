@@ -108,7 +108,7 @@ class Emitter:
         """A template with the printer at hand."""
         return templates.render(self.target.folders, template, e=self.expr, type=self.target.type,
                                 target=self.target, body=self.body, around=self.around,
-                                assign=self.assign, converted=converted, **values)
+                                assign=self.assign, converted=converted, render=self.render, **values)
 
     def loop(self, loop: Loop, body: str) -> str:
         """A counting loop around `body`."""

@@ -18,11 +18,13 @@ from tilegen.errors import Loc, TilegenError
 SOURCES = Path(__file__).parent
 # The runtime is compiled in two parts, side by side: they are what a first use waits for.
 RUNTIME = {
-    "machine": ("context", "scheduler", "meetings", "shared_memory", "arrays", "launch", "async_copy", "atomics",
-                "clocks", "checker", "global_memory", "instrumentation", "conflicts", "undefined"),
+    "machine": ("context", "scheduler", "meetings", "shared_memory", "arrays", "launch", "async_copy",
+                "atomics", "clocks", "calls", "checker", "global_memory", "instrumentation", "conflicts",
+                "undefined"),
     "engines": ("matrix", "mbarrier", "tensor_copy", "warpgroup", "instruction_tables"),
 }
-_COMMON = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-pthread")
+_COMMON = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-pthread",
+           "-fno-omit-frame-pointer")        # calls.cc follows the frames
 _RUNTIME_FLAGS = (*_COMMON, "-O2", "-ftree-vectorize", "-g1")
 # vectors are read through pointers to scalars; an array that does not fit the stack must hit its guard page
 _KERNEL_FLAGS = (*_COMMON, "-fno-strict-aliasing", "-fno-math-errno", "-fstack-clash-protection", "-gdwarf-4",

@@ -65,6 +65,16 @@ void* new_context(void* stack_top, void (*entry)())
     return top;
 }
 
+// The innermost frame of a context that was left.
+void** saved_frame(void* saved)
+{
+#if defined(__x86_64__)
+    return static_cast<void**>(saved) + 5; // where the switch put rbp, before its return address
+#else
+    return static_cast<void**>(saved) + 10; // x29 and x30
+#endif
+}
+
 #else
 
 // A context is a ucontext_t at the top of the fibre's stack; the scheduler's is made once for each worker.
@@ -86,6 +96,8 @@ void* new_context(void* stack_top, void (*entry)())
     makecontext(context, entry, 0);
     return context;
 }
+
+void** saved_frame(void*) { return nullptr; }
 
 #endif
 

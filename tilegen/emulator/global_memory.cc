@@ -31,6 +31,17 @@ static bool conflicts(const Thread& thread, const Checker& checker, const Access
     return !checker.synchronised[block];
 }
 
+static void note_writer(const Thread& thread, Site site)
+{
+    Report& report = *worker->launch->report;
+    const uint3 block = thread.identity.block_index, index = thread.identity.thread_index;
+    report.writer_known = 1;
+    report.writer_block[0] = block.x, report.writer_block[1] = block.y, report.writer_block[2] = block.z;
+    report.writer_thread[0] = index.x, report.writer_thread[1] = index.y, report.writer_thread[2] = index.z;
+    report.writer_address = library_offset(site.address);
+    report.writer_line = site.at.line;
+}
+
 void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes,
                   Kind kind, Site site)
 {
@@ -39,6 +50,9 @@ void check_global(Checker& checker, const GuardedArray& array, size_t which, siz
     const Access now = {thread.time, number_in_group(thread), site_number(checker, site),
                         kind == Kind::atomic, false};
     if (kind == Kind::atomic) checker.synchronised[block] = true;
+    const Request& request = *worker->launch->request;
+    if (kind != Kind::read && int(which) == request.watched && request.watched_byte - offset < bytes)
+        note_writer(thread, site);
     for (size_t i = offset; i < offset + bytes; ++i) {
         GlobalByte& byte = global_byte(checker, which, i);
         const bool with_write = conflicts(thread, checker, byte.write, byte.write_block, now.atomic);

@@ -11,7 +11,6 @@
 namespace tilegen_emulator {
 
 constexpr int watchdog_signal = SIGURG; // ignored by default
-constexpr size_t signal_stack_bytes = 64 << 10;
 
 // ---- Workers are kept, with their stacks, from launch to launch -----------------------------------
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,6 +29,19 @@ static void keep_worker(Worker* kept)
 {
     const Locked locked(spare_lock);
     spare_workers.push_back(kept);
+}
+
+// Gives back the memory of the workers: a process may have loaded many kernels.
+extern "C" __attribute__((visibility("default"))) void tilegen_emulator_release()
+{
+    const Locked locked(spare_lock);
+    for (Worker* spare : spare_workers) {
+        for (char* stack : spare->stacks) munmap(stack, stack_bytes);
+        for (char* arena : spare->arenas) munmap(arena, arena_bytes);
+        free(spare->signal_stack);
+        delete spare;
+    }
+    spare_workers.clear();
 }
 
 // ---- Signals -------------------------------------------------------------------------------------
@@ -213,6 +225,17 @@ static void run_workers(Launch& launch, int count)
     for (pthread_t thread : threads) pthread_join(thread, nullptr);
 }
 
+// Every stack with its guard page takes two of the mappings that the system grants a process (65530 on Linux).
+static int workers_for(const Request& request)
+{
+    constexpr unsigned long most_stacks = 10000;
+    unsigned long threads = 1;
+    for (int i = 0; i < 3; ++i) threads *= (unsigned long)(request.block[i]) * request.cluster[i];
+    const int fitting = int(most_stacks / threads);
+    const int wanted = request.check ? 1 : request.os_threads;
+    return wanted < 1 || fitting < 1 ? 1 : wanted < fitting ? wanted : fitting;
+}
+
 static double now()
 {
     timespec t;
@@ -230,7 +253,7 @@ extern "C" __attribute__((visibility("default"))) int tilegen_emulator_launch(co
     guard_arrays(launch);
     catch_signals();
     const double start = now();
-    run_workers(launch, request->check || request->os_threads < 1 ? 1 : request->os_threads);
+    run_workers(launch, workers_for(*request));
     report->seconds = now() - start;
     release_signals();
     release_arrays(launch);

@@ -18,6 +18,7 @@ constexpr size_t arena_bytes = 1 << 20; // one block's shared memory with its gu
 constexpr size_t guard_bytes = 256;
 constexpr size_t dynamic_bytes = 256 << 10; // room kept for an `extern __shared__` array (driver.py)
 constexpr size_t stack_bytes = 256 << 10;
+constexpr size_t signal_stack_bytes = 64 << 10;
 constexpr int named_barriers = 16;
 
 struct Block;
@@ -125,7 +126,11 @@ struct Request {
     double timeout;
     ConflictRow* conflicts;
     int conflict_room;
+    int watched; // checker: an argument, of which the last writer of a byte is wanted; -1: none
+    uint64_t watched_byte;
 };
+
+constexpr int calls_kept = 24;
 
 struct Report {
     int failed, line, other_line, has_thread;
@@ -135,6 +140,11 @@ struct Report {
     uint64_t blocks, switches, meetings, barriers, shared_bytes;
     double seconds;
     int conflict_count;
+    uint64_t calls[calls_kept]; // from a fault outwards: code addresses, relative to the library
+    int call_count;
+    int writer_known, writer_line; // who last wrote the byte that was watched
+    unsigned writer_block[3], writer_thread[3];
+    uint64_t writer_address;
 };
 
 struct GuardedArray {
@@ -182,6 +192,9 @@ void set_current_worker(Worker* value);
 // context.cc
 void switch_context(void** save, void* load);
 void* new_context(void* stack_top, void (*entry)());
+void** saved_frame(void* saved);
+// calls.cc
+void record_calls(const Thread& thread, Report& report);
 // scheduler.cc
 bool run_group(Group& group); // false: a fault was found
 void park(State state, const char* what, Place at);

@@ -56,16 +56,17 @@ def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, note
         if reason:
             notes.append((subject, f"scalar multiply-add: {reason}"))
             continue
-        registers = gemm.a.buffer.scope == "fragment" and grid[1] == 1 and _packs(gemm)
+        registers = gemm.a.buffer.scope == "fragment" and grid[1] == 1 and _packs(gemm, instruction)
         text = (f"{instruction.spelling.removeprefix('mma.sync.aligned.')} on {grid[0]} x {grid[1]} warps, each "
                 f"{_extent(gemm.c, -2, env) // grid[0]} x {_extent(gemm.c, -1, env) // grid[1]}")
         notes.append((subject, text))
-        chosen[_key(gemm)] = MmaChoice(instruction.helper, instruction.k, *grid, registers, text)
+        chosen[_key(gemm)] = MmaChoice(instruction.helper, instruction.k, *grid, instruction.a.registers,
+                                       instruction.b.registers, registers, text)
 
 
-def _packs(gemm: ir.Gemm) -> bool:
+def _packs(gemm: ir.Gemm, instruction: MatrixInstruction) -> bool:
     """Whether the registers of an accumulator are those of the next product's left operand."""
-    return gemm.a.buffer.dtype.bits == 16 and not gemm.transpose_a
+    return gemm.a.buffer.dtype.bits == 16 and not gemm.transpose_a and instruction.a.registers == 4
 
 
 def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None) -> MatrixInstruction | str:
@@ -78,15 +79,13 @@ def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None) -> Mat
     if a != b:
         return f"the operands differ: {a} and {b}"
     fitting = [i for i in MATRIX_INSTRUCTIONS if i.target == "cuda" and i.runs_on(target.arch) and i.m == 16
-               and i.a.dtype == a and i.c.dtype == c and i.a.registers == i.c.registers == 4]
+               and i.a.dtype == a and i.c.dtype == c and i.c.registers == 4]
     if not fitting:
         return f"{target.arch} has no mma of {a} into {c}"
     depth = _extent(gemm.a, -2 if gemm.transpose_a else -1, env)
     fitting = [i for i in fitting if depth and depth % i.k == 0]
     if not fitting:
         return f"the depth of the block, {depth}, is no multiple of the instruction's"
-    if a.bits != 16 and (gemm.transpose_a or not gemm.transpose_b):
-        return f"ldmatrix cannot transpose {a}: both operands have to lie along the depth (transpose_B=True)"
     if any(r.buffer.scope == "shared" and _unaligned(r, env) for r in (gemm.a, gemm.b)):
         return "rows of a shared operand do not start at multiples of 16 bytes"
     return max(fitting, key=lambda i: i.k)
@@ -94,7 +93,8 @@ def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None) -> Mat
 
 def _unaligned(region: ir.Region, env) -> bool:
     pitch = arith.evaluate(region.buffer.shape[-1], env)
-    return pitch is None or pitch * region.buffer.dtype.bytes % 16 != 0
+    size, start = region.buffer.dtype.bytes, arith.multiple_of(region.offsets[-1], env)
+    return pitch is None or pitch * size % 16 != 0 or start * size % 16 != 0
 
 
 def _extent(region: ir.Region, dimension: int, env) -> int:

@@ -11,7 +11,7 @@ from tilegen.passes.cpu_loops import plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_tiles import MR, TileLayout
 from tilegen.plan import Nest, NestPlan, OpPlan
-from tilegen.targets.cpu import VECTOR_ELEMENTS, VECTORS
+from tilegen.vectors import VECTOR_ELEMENTS, VECTORS
 
 _WORDS = ("slice", "depth", "row", "col")
 

@@ -11,7 +11,7 @@ from tilegen.passes.cpu_bounds import Bounds
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_vectors import CannotVectorise, Vectors
 from tilegen.plan import Loop, Nest, NestPlan
-from tilegen.targets.cpu import VECTOR_STORES, VECTORS
+from tilegen.vectors import VECTOR_STORES, VECTORS
 
 PARTIALS = 4
 _COMBINE = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "min"}

@@ -13,7 +13,7 @@ from tilegen.dtypes import DType, float32, float64, int32
 from tilegen.passes.accesses import conditions, conjunction
 from tilegen.passes.cpu_bounds import Bounds, limit_of, split
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
-from tilegen.targets.cpu import ADDRESS, VECTOR_ELEMENTS, VECTOR_FUNCTIONS, VECTOR_STORES, VECTORS
+from tilegen.vectors import ADDRESS, VECTOR_ELEMENTS, VECTOR_FUNCTIONS, VECTOR_STORES, VECTORS
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 MASK = DType("mask", "bool", 8)

@@ -9,7 +9,6 @@ After:  for e = threadIdx.x * A_VEC; e < BM * BK; e += THREADS * A_VEC: copy_ins
 from __future__ import annotations
 
 from dataclasses import replace
-from math import gcd
 
 from tilegen import arith, ir
 from tilegen.passes.accesses import conditions, conjunction, zero
@@ -52,6 +51,9 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     dst = _indices(planner, copy.dst, dst_dims, coordinates, lets)
     if extents:
         planner.check_multiple(extents[-1], step, "rows are made of whole vectors")
+        for buffer in (copy.src.buffer, copy.dst.buffer):
+            if buffer.scope == "shared":
+                planner.check_multiple(buffer.shape[-1], step, "rows are made of whole vectors")
     last = loops[-1]
     loops = (*loops[:-1], replace(last, lets=last.lets + tuple(lets)))
     reason = f"the block walks the tile, {width} elements ({width * tile.buffer.dtype.bytes} bytes) per thread and step"
@@ -83,21 +85,8 @@ def _aligned(planner: Planner, region: ir.Region, width: int) -> bool:
     are tested where they are used.)"""
     if region.buffer.scope != "shared":
         return True
-    pitch, offset = planner.value(region.buffer.shape[-1]), multiple_of(region.offsets[-1], planner.env)
+    pitch, offset = planner.value(region.buffer.shape[-1]), arith.multiple_of(region.offsets[-1], planner.env)
     return pitch is not None and pitch % width == 0 and offset % width == 0
-
-
-def multiple_of(expr: ir.Expr, env) -> int:
-    """A number that divides the expression for all values of its unknown names (0 for zero itself)."""
-    value = arith.evaluate(expr, env)
-    if value is not None:
-        return value
-    match expr:
-        case ir.BinOp(op="+" | "-", a=a, b=b):
-            return gcd(multiple_of(a, env), multiple_of(b, env))
-        case ir.BinOp(op="*", a=a, b=b):
-            return multiple_of(a, env) * multiple_of(b, env)
-    return 1
 
 
 def _rows_match(region: ir.Region) -> bool:
@@ -177,7 +166,7 @@ def _register_width(planner: Planner, tile: ir.Region, other: ir.Region, axes) -
     dims = dimensions(tile)
     if not dims or not _rows_match(other) or dims[-1] != len(axes) - 1 or axes[-1].vector == 1:
         return 1
-    if multiple_of(tile.offsets[-1], planner.env) % axes[-1].vector or \
+    if arith.multiple_of(tile.offsets[-1], planner.env) % axes[-1].vector or \
             (planner.value(tile.extents[dims[-1]]) or 1) % axes[-1].vector:
         return 1
     width = axes[-1].vector

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.layout import Axis
-from tilegen.passes.plan_copies import multiple_of
 from tilegen.passes.planner import Planner, coordinate
 from tilegen.plan import Loop, Move, Nest, NestPlan, OpPlan
 from tilegen.targets.base import Target
@@ -82,7 +81,7 @@ def _depth_width(planner: Planner, gemm: ir.Gemm, depth: ir.Expr, slots: int) ->
     while width > 1 and any(
         (planner.value(depth) or 1) % width
         or (planner.value(r.buffer.shape[-1]) or 1) % width
-        or multiple_of(r.offsets[-1], planner.env) % width
+        or arith.multiple_of(r.offsets[-1], planner.env) % width
         or width * r.buffer.dtype.bytes > 16
         for r in along
     ):
@@ -138,7 +137,7 @@ def _row_vectors(planner: Planner, region: ir.Region, axis: Axis) -> bool:
     pitch = planner.value(region.buffer.shape[-1]) or 1
     return (
         pitch % axis.vector == 0
-        and multiple_of(region.offsets[-1], planner.env) % axis.vector == 0
+        and arith.multiple_of(region.offsets[-1], planner.env) % axis.vector == 0
         and axis.vector * region.buffer.dtype.bytes <= 16
     )
 

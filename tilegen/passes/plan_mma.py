@@ -71,11 +71,13 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         "tiles_n": tiles_n,
         "helper": choice.helper,
         "clear": gemm.clear,
+        "a_registers": choice.a_registers,
+        "b_registers": choice.b_registers,
         "c": gemm.c.buffer.name,
         "c_lead": "[0]" * (len(gemm.c.extents) - 2),
     }
     values["load_a"] = _load_a(planner, gemm, choice, rows, name)
-    values["load_b"] = _load_b(gemm, cols, name)
+    values["load_b"] = _load_b(gemm, choice, cols, name)
     return OpPlan(
         "gemm_mma",
         values,
@@ -139,31 +141,50 @@ def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, name
             "why": f"A is already in the registers of {gemm.a.buffer.name}",
         }
     size = gemm.a.buffer.dtype.bytes
-    half = 16 // size  # elements of one 16-byte row
     slot = arith.add(arith.multiply(ir.Const(2), i), _lane_part(lane, 8, 2))
+    helper = f"ldmatrix_x{choice.a_registers}"
     if not gemm.transpose_a:
         row = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 1, 8))
-        col = arith.add(k, arith.multiply(_lane_part(lane, 16), half))
-        return _matrix("ldmatrix_x4", gemm.a, row, col, name, "A by ldmatrix")
-    row = arith.add(arith.add(k, arith.multiply(_lane_part(lane, 16), 8)), _lane_part(lane, 1, 8))
-    col = _place(rows, slot, lane, True)
-    return _matrix("ldmatrix_x4_transposed", gemm.a, row, col, name, "A by ldmatrix, transposed on the way")
+        col = k if choice.a_registers == 2 else arith.add(k, arith.multiply(_lane_part(lane, 16), 16 // size))
+        return _matrix(helper, gemm.a, row, col, "A by ldmatrix", name)
+    if size == 2:
+        depth = _lane_part(lane, 1, 8)
+        if choice.a_registers == 4:
+            depth = arith.add(arith.multiply(_lane_part(lane, 16), 8), depth)
+        col = _place(rows, slot, lane, True)
+        return _matrix(helper + "_transposed", gemm.a, arith.add(k, depth), col, "A by ldmatrix, transposed", name)
+    quarter = _var(name["q"])
+    slot = arith.add(arith.multiply(ir.Const(2), i), arith.modulo(quarter, 2))
+    col = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 4))
+    return _column(gemm.a, k, arith.divide(quarter, 2), col, name, size, "A")
 
 
-def _load_b(gemm: ir.Gemm, cols: Axis, name) -> dict:
+def _load_b(gemm: ir.Gemm, choice: MmaChoice, cols: Axis, name) -> dict:
     j, k, lane = _var(name["j"]), _var(name["k"]), name["lane"]
     size = gemm.b.buffer.dtype.bytes
-    half = 16 // size
+    helper = f"ldmatrix_x{2 * choice.b_registers}"                       # two tiles of 8 columns
+    tile = arith.add(j, _lane_part(lane, 8 * choice.b_registers, 2 if choice.b_registers == 1 else 0))
     if gemm.transpose_b:
-        tile = arith.add(j, _lane_part(lane, 16))
         row = arith.add(_place(cols, tile, lane, False), _lane_part(lane, 1, 8))
-        col = arith.add(k, arith.multiply(_lane_part(lane, 8, 2), half))
-        return _matrix("ldmatrix_x4", gemm.b, row, col, name, "B by ldmatrix")
-    row = arith.add(k, _lane_part(lane, 1, 16))
-    col = _place(cols, arith.add(j, _lane_part(lane, 16)), lane, False)
-    return _matrix("ldmatrix_x4_transposed", gemm.b, row, col, name, "B by ldmatrix, transposed on the way")
+        col = k if choice.b_registers == 1 else arith.add(k, arith.multiply(_lane_part(lane, 8, 2), 16 // size))
+        return _matrix(helper, gemm.b, row, col, "B by ldmatrix", name)
+    if size == 2:
+        row = arith.add(k, _lane_part(lane, 1, 8 * choice.b_registers))
+        col = _place(cols, tile, lane, False)
+        return _matrix(helper + "_transposed", gemm.b, row, col, "B by ldmatrix, transposed", name)
+    col = arith.add(_place(cols, j, lane, False), _lane_part(lane, 4))
+    return _column(gemm.b, k, _var(name["q"]), col, name, size, "B")
 
 
-def _matrix(helper: str, region: ir.Region, row: ir.Expr, col: ir.Expr, name, why: str) -> dict:
+def _column(region: ir.Region, k: ir.Var, half: ir.Expr, col: ir.Expr, name, size: int, letter: str) -> dict:
+    """A register gathered from one column: what ldmatrix cannot turn."""
+    packed = 4 // size
+    depth = arith.add(arith.multiply(half, 4 * packed), arith.multiply(_lane_part(name["lane"], 1, 4), packed))
+    named = _element(region, _var(name["row"]), _var(name["col"]))
+    return {"form": "column", "row": arith.add(k, depth), "col": col, "element": named, "pitch": region.buffer.shape[-1],
+            "why": f"{letter} gathered by columns: ldmatrix cannot turn {region.buffer.dtype}"}
+
+
+def _matrix(helper: str, region: ir.Region, row: ir.Expr, col: ir.Expr, why: str, name) -> dict:
     named = _element(region, _var(name["row"]), _var(name["col"]))
     return {"form": "matrix", "helper": helper, "row": row, "col": col, "element": named, "why": why}

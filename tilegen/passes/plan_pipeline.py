@@ -14,13 +14,14 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.passes.ranges import knob_values
-from tilegen.plan import Constant, KernelPlan, PipelinePlan, SynchronousPlan
+from tilegen.plan import Check, Constant, KernelPlan, PipelinePlan, SynchronousPlan
 from tilegen.targets.base import Target
 
 
 def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     env = knob_values(kernel)
     constants: dict[str, Constant] = {}
+    checks: dict[Check, None] = {}
     taken = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Var, ir.Buffer))} | set(env)
     staged: dict[str, ir.Buffer] = {}
 
@@ -32,7 +33,9 @@ def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         reason, producers = _why_not(node, kernel, target, count, staged)
         if reason:
             return replace(node, plan=SynchronousPlan(reason))
-        return _pipelined(node, producers, _stages(node, stages, count, constants, taken), taken, staged)
+        stages = _stages(node, stages, count, constants, taken)
+        checks[Check(arith.binary(">=", stages, ir.Const(2)), "one stage is filled while another is used")] = None
+        return _pipelined(node, producers, stages, taken, staged)
 
     body = ir.rewrite(kernel.body, rule)
     if staged:
@@ -44,9 +47,8 @@ def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
                 else None
             ),
         )
-    return replace(
-        kernel, body=body, plan=replace(kernel.plan or KernelPlan(), constants=tuple(constants.values()))
-    )
+    plan = replace(kernel.plan or KernelPlan(), constants=tuple(constants.values()), checks=tuple(checks))
+    return replace(kernel, body=body, plan=plan)
 
 
 def _stages(loop: ir.For, stages: ir.Expr, count: int, constants: dict[str, Constant], taken: set[str]) -> ir.Expr:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType
-from tilegen.layout import Axis
+from tilegen.dtypes import DType, int32
+from tilegen.layout import Axis, thread_name
 from tilegen.passes.planner import Planner, coordinate, memory_name, unit
 from tilegen.plan import KernelPlan, OpPlan
 from tilegen.targets.base import Target
@@ -92,23 +92,21 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     verb = _ACROSS[reduce.op]
     if axis.threads == 1:
         return {"combined": partial, "why": "each thread holds the whole dimension"}
-    across = ir.Var(axis.count_name, kind="knob")
     power = axis.threads & (axis.threads - 1) == 0
     if axis.digit != "m" and power and axis.threads <= planner.target.warp_size:
-        call = ir.Call(f"device:{verb}_in_warp<{across.name}>", (partial,), dtype)
-        return {
-            "combined": call,
-            "why": f"the {axis.threads} threads of a row exchange values inside their warp",
-        }
+        call = ir.Call(f"device:{verb}_in_warp<{axis.count_name}>", (partial,), dtype)
+        return {"combined": call, "why": f"the {axis.threads} threads of a row exchange values inside their warp"}
     room = ir.Var(_scratch(planner, dtype, scratch), dtype)
+    if axis.digit == "m" and axis.arrangement:
+        at = tuple(ir.Call(f"device:{thread_name(axis, digit)}", (), int32) for digit in "mn")
+        name = f"device:{verb}_over_rows<{axis.count_name}, {axis.fast_name}>"
+        return {"combined": ir.Call(name, (partial, room, *at), dtype),
+                "why": f"{axis.threads} rows of threads hold parts of a column: through shared memory"}
     if axis.digit != "m" and power:
-        call = ir.Call(f"device:{verb}_across_warps<{across.name}>", (partial, room), dtype)
-        return {
-            "combined": call,
-            "why": f"{axis.threads} threads share a row: by warp, then through shared memory",
-        }
+        call = ir.Call(f"device:{verb}_across_warps<{axis.count_name}>", (partial, room), dtype)
+        return {"combined": call, "why": f"{axis.threads} threads share a row: by warp, then through shared memory"}
     stride = axis.fast_name if axis.digit == "m" else "1"
-    call = ir.Call(f"device:{verb}_across_threads<{across.name}, {stride}>", (partial, room), dtype)
+    call = ir.Call(f"device:{verb}_across_threads<{axis.count_name}, {stride}>", (partial, room), dtype)
     return {"combined": call, "why": f"{axis.threads} threads hold parts of a column: through shared memory"}
 
 

@@ -74,8 +74,13 @@ class Planner:
         """The constant for `width` elements of `buffer` moved at once."""
         if width == 1:
             return ir.Const(1)
-        return self.constant(f"{tile_name(buffer)}_VEC", width, f"elements of {buffer.name} in one access",
-                             legal=widths(buffer.dtype.bytes))
+        size = buffer.dtype.bytes
+        step = self.constant(f"{tile_name(buffer)}_VEC", width, f"elements of {buffer.name} in one access",
+                             legal=widths(size))
+        widest = self.target.vector_bytes
+        self.check(arith.binary("<=", arith.multiply(ir.Const(size), step), ir.Const(widest)),
+                   f"one access moves at most {widest} bytes")
+        return step
 
     def check(self, condition: ir.Expr, message: str) -> None:
         self.checks.setdefault(Check(condition, message))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from tilegen.build.toolchain import Artifact
+from tilegen.emulator.build import Mode
 from tilegen.errors import TilegenError
 from tilegen.runtime import emulator
 from tilegen.runtime.arrays import as_numpy
@@ -17,10 +19,10 @@ from tilegen.runtime.packing import by_value
 class EmulatedKernel:
     """The entry of one file that was compiled for the emulator. `report` is of the last launch."""
 
-    def __init__(self, artifact: Artifact, contract: Contract) -> None:
+    def __init__(self, artifact: Artifact, contract: Contract, mode: Mode = Mode()) -> None:
         self.contract = contract
         lanes = warp_size(contract.target, contract.arch)
-        self.library = emulator.Library(artifact.path, artifact.source, lanes)
+        self.library = emulator.Library(artifact.path, artifact.source, lanes, mode)
         self.report: emulator.Report | None = None
 
     def prepare(self, bound: Bound) -> list:
@@ -33,9 +35,17 @@ class EmulatedKernel:
 
     def launch(self, bound: Bound, prepared: list, stream: object = None) -> None:
         """Runs to the end. Raises TG0601 for a fault of the kernel."""
+        self.report = self.attempt(bound, prepared)
+        if self.report.fault:
+            raise self.report.fault.error()
+
+    def attempt(self, bound: Bound, prepared: list, order: str = "forward", seed: int = 0,
+                watch: tuple[int, int] = (-1, 0)) -> emulator.Report:
+        """Runs to the end or to the first fault; see `emulator.attempt`."""
         geometry = bound.geometry
-        self.report = emulator.launch(self.library, self.contract.entry, geometry.grid, geometry.block,
-                                      geometry.shared, prepared, cluster=geometry.cluster)
+        return emulator.attempt(self.library, self.contract.entry, geometry.grid, geometry.block, geometry.shared,
+                                prepared, cluster=geometry.cluster, order=order, seed=seed, watch=watch,
+                                names=[p.name for p in self.contract.params])
 
 
 def warp_size(target: str, arch: str) -> int:
@@ -43,13 +53,20 @@ def warp_size(target: str, arch: str) -> int:
     return 32 if target == "cuda" or arch.startswith(("gfx10", "gfx11", "gfx12")) else 64
 
 
-def _build(text: str, contract: Contract, arch: str | None, compiler: str | None) -> Artifact:
+def backend(mode: Mode = Mode(), name: str | None = None) -> Backend:
+    """The emulator, with files compiled in this mode; `name` is what its reports call the file."""
+    return Backend("emulator", partial(_build, mode, name), _check, partial(EmulatedKernel, mode=mode))
+
+
+def _build(mode: Mode, name: str | None, text: str, contract: Contract, arch: str | None,
+           compiler: str | None) -> Artifact:
     if contract.target not in emulator.SUFFIXES:
         raise TilegenError("TG0502", f"the emulator runs GPU files; {contract.file} is for {contract.target}")
     started = time.perf_counter()
-    name = contract.entry + emulator.SUFFIXES[contract.target]
+    name = name or contract.entry + emulator.SUFFIXES[contract.target]
     lanes = warp_size(contract.target, contract.arch)
-    library = emulator.compile_source(text, contract.target, warp_size=lanes, name=name, compiler=compiler)
+    library = emulator.compile_source(text, contract.target, warp_size=lanes, name=name, compiler=compiler,
+                                      debug=mode.debug, check=mode.check, sanitize=mode.sanitize)
     elapsed = 1e3 * (time.perf_counter() - started)
     return Artifact(library.path, library.source, "", False, elapsed, "emulator")
 
@@ -58,4 +75,4 @@ def _check() -> None:
     """The emulator runs wherever its C++ compiler does."""
 
 
-BACKEND = Backend("emulator", _build, _check, EmulatedKernel)
+BACKEND = backend()

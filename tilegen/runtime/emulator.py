@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tilegen.build import lint
 from tilegen.emulator import symbols
 from tilegen.emulator.build import Mode, compile_file
-from tilegen.errors import Loc, Note, TilegenError
+from tilegen.errors import TilegenError
+from tilegen.runtime.emulator_faults import Fault, Writer, fault_of, writer_of
 from tilegen.runtime.emulator_records import (ConflictRow, ReportRecord, RequestRecord, arguments_of,
                                               tensor_map)
 
-__all__ = ["ORDERS", "SUFFIXES", "BankUse", "Library", "Report", "compile_source", "debugger_command",
-           "launch", "tensor_map"]
+__all__ = ["ORDERS", "SUFFIXES", "BankUse", "Fault", "Library", "Report", "Writer", "attempt",
+           "compile_source", "debugger_command", "launch", "tensor_map"]
 
 ORDERS = ("forward", "reverse", "random")
 SUFFIXES = {"cuda": ".cu", "hip": ".hip", "maca": ".maca"}
@@ -53,6 +52,8 @@ class Report:
     shared_bytes: int = 0
     seconds: float = 0.0
     bank_uses: tuple[BankUse, ...] = ()          # only of a file compiled with check or sanitize
+    fault: Fault | None = None                   # what stopped it; the counts are zero then
+    writer: Writer | None = None                 # of the byte that was watched
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,26 @@ def launch(library: Library, entry: str, grid: Sequence[int], block: Sequence[in
            args: Sequence[object], *, cluster: Sequence[int] = (1, 1, 1), order: str = "forward",
            seed: int = 0, threads: int | None = None, timeout: float = 60.0,
            names: Sequence[str] = ()) -> Report:
-    """Runs kernel `entry` of a compiled file.
+    """Runs kernel `entry` of a compiled file; see `attempt`. Raises TG0601 for a fault of the kernel."""
+    report = attempt(library, entry, grid, block, shared_bytes, args, cluster=cluster, order=order, seed=seed,
+                     threads=threads, timeout=timeout, names=names)
+    if report.fault:
+        raise report.fault.error()
+    return report
+
+
+def attempt(library: Library, entry: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
+            args: Sequence[object], *, cluster: Sequence[int] = (1, 1, 1), order: str = "forward",
+            seed: int = 0, threads: int | None = None, timeout: float = 60.0, names: Sequence[str] = (),
+            watch: tuple[int, int] = (-1, 0)) -> Report:
+    """Runs kernel `entry` of a compiled file, to its end or to the first fault.
 
     `args` are NumPy arrays, which the kernel gets as pointers, and ctypes values (`ctypes.c_int(n)`); a plain
     int or float is passed as C `int` or `float`. The arrays are changed in place, unless they are read only.
     `order` is the order in which the threads of a block run: forward, reverse, or random by `seed`.
     `threads` is the number of operating-system threads, `timeout` in seconds; `names` are what reports call
-    the arguments. Raises TG0601 for a fault of the kernel, TG0411 for a launch that no GPU would take.
+    the arguments. `watch` is the number of an argument and a byte in it: the report of a file compiled with
+    `check` says who wrote it last. Raises TG0411 for a launch that no GPU would take.
     """
     code = _load(library.path)
     call = getattr(code, f"tilegen_emulator_entry_{entry}", None)
@@ -109,30 +123,35 @@ def launch(library: Library, entry: str, grid: Sequence[int], block: Sequence[in
     request = RequestRecord(
         ctypes.cast(call, ctypes.c_void_p), ctypes.cast(dynamic, ctypes.c_void_p) if dynamic else None,
         arguments, len(args), *((ctypes.c_uint * 3)(*size) for size in sizes), shared_bytes,
-        library.warp_size, ORDERS.index(order), threads or os.cpu_count() or 1, library.mode.check, seed, timeout,
-        rows, len(rows))
+        library.warp_size, ORDERS.index(order), threads or os.cpu_count() or 1, library.mode.check, seed,
+        timeout, rows, len(rows), *watch)
     report = ReportRecord()
     if code.tilegen_emulator_launch(ctypes.byref(request), ctypes.byref(report)):
-        raise _fault(library, report, names)
+        return Report(fault=fault_of(library.path, library.source, report, names))
     return Report(report.blocks, report.switches, report.meetings, report.barriers, report.shared_bytes,
-                  report.seconds, _bank_uses(library, rows[:report.conflict_count]))
+                  report.seconds, _bank_uses(library, rows[:report.conflict_count]),
+                  writer=writer_of(library.path, library.source, report))
 
 
 def debugger_command(library: Library, line: int, thread: int = 0) -> str:
     """A shell command that attaches gdb to this process and stops where thread `thread` of a block (counted
     through its dimensions) comes to `line` of the emitted file. For a file compiled with `debug`."""
     place = f"break {library.source.name}:{line} if (unsigned)tilegen_emulator_thread() == {thread}"
-    settings = ("handle SIGURG nostop noprint", f"directory {library.source.parent}", "set breakpoint pending on")
-    return " ".join([f"gdb -p {os.getpid()}", *(f"-ex '{command}'" for command in (*settings, place, "continue"))])
+    commands = ("handle SIGURG nostop noprint", f"directory {library.source.parent}",
+                "set breakpoint pending on", place, "continue")
+    return " ".join([f"gdb -p {os.getpid()}", *(f"-ex '{command}'" for command in commands)])
 
 
-_loaded: dict[Path, ctypes.CDLL] = {}
+_loaded: dict[Path, ctypes.CDLL] = {}            # in the order of their last use
+_KEEP_MEMORY = 2                                 # so many of them keep the stacks of their threads
 
 
 def _load(path: Path) -> ctypes.CDLL:
-    if path not in _loaded:
-        _loaded[path] = ctypes.CDLL(str(path))
-    return _loaded[path]
+    code = _loaded.pop(path, None) or ctypes.CDLL(str(path))
+    _loaded[path] = code
+    for older in list(_loaded)[-_KEEP_MEMORY - 1:-_KEEP_MEMORY]:
+        _loaded[older].tilegen_emulator_release()
+    return code
 
 
 def _three(size: Sequence[int]) -> tuple[int, int, int]:
@@ -147,27 +166,6 @@ def _check_sizes(grid: tuple, block: tuple, cluster: tuple) -> None:
         raise TilegenError("TG0411", f"the grid {grid} is not a multiple of the cluster {cluster}")
 
 
-def _fault(library: Library, report: ReportRecord, names: Sequence[str]) -> TilegenError:
-    """What the runtime found, as an error at the emitted line, with the Python line as a note."""
-    place = _place(library, report.file.decode(), report.line, report.address)
-    other = _place(library, report.other_file.decode(), report.other_line, report.other_address)
-    message = report.message.decode(errors="replace")
-    message = re.sub(r"\bargument (\d+)", lambda m: f"argument {_name(names, int(m[1]))}", message)
-    if report.has_thread:
-        where = f"block {tuple(report.block)}, thread {tuple(report.thread)}"
-        message = f"{message} ({where}{f', {place.short}' if place else ''})"
-    notes = [Note("the other access", other)] if other else []
-    if place and place.file == str(library.source):
-        text = library.source.read_text(encoding="utf-8")
-        if origin := lint.python_line(text, place.line, lint.Origin(library.source.name)):
-            notes.append(Note(f"this comes from {origin.short}"))
-    return TilegenError("TG0601", message, place, notes=tuple(notes))
-
-
-def _name(names: Sequence[str], number: int) -> str:
-    return names[number] if number < len(names) else str(number)
-
-
 def _bank_uses(library: Library, rows: Sequence[ConflictRow]) -> tuple[BankUse, ...]:
     """One entry a line and width: the compiler may have made several accesses of one."""
     sums: dict[tuple, list[int]] = {}
@@ -180,11 +178,3 @@ def _bank_uses(library: Library, rows: Sequence[ConflictRow]) -> tuple[BankUse, 
         total[3] = max(total[3], row.worst)
     return tuple(BankUse(*key, instructions, needed / steps, worst)
                  for key, (instructions, steps, needed, worst) in sorted(sums.items()))
-
-
-def _place(library: Library, file: str, line: int, address: int) -> Loc | None:
-    if not line and address:
-        file, line = symbols.lines_of(library.path, [address], library.source.name)[0]
-    if not line:
-        return None
-    return Loc(str(library.source) if file == library.source.name else file, line)

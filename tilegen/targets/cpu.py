@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from tilegen.dtypes import DType, float32, float64, int32
 from tilegen.targets.base import C_FUNCTIONS, C_TYPES, Target
+from tilegen.vectors import ADDRESS, VECTOR_ELEMENTS, VECTOR_FUNCTIONS
 
 DEFAULT_ARCH = "avx2"
 ARCHS = ("avx2",)
 
 # Most bytes of tiles that one thread may have: they are meant to live in the cache.
 MAX_TILES = 64 * 2**20
-
-# Vector types of the emitted text, by the element type that they compute in.
-VECTORS = {float32: DType("float32x8", "float", 32), float64: DType("float64x4", "float", 64),
-           int32: DType("int32x8", "int", 32)}
-ADDRESS = DType("address", "uint", 64)
-
-# Functions that have a vector form (templates/cpu/helpers), by vector type.
-VECTOR_FUNCTIONS = {
-    "float32x8": ("exp", "exp2", "log", "log2", "tanh", "erf", "sqrt", "rsqrt", "abs", "floor", "ceil", "trunc",
-                  "nearbyint"),
-    "float64x4": ("abs",),
-    "int32x8": ("abs",),
-}
-# Element types that vectors are loaded from and stored to, by vector type.
-VECTOR_ELEMENTS = {"float32x8": ("float32", "float16", "bfloat16"), "float64x4": ("float64",),
-                   "int32x8": ("int32", "int8", "uint8")}
-VECTOR_STORES = {"float32x8": ("float32", "float16", "bfloat16"), "float64x4": ("float64",), "int32x8": ("int32",)}
 
 _INTERNAL = ("broadcast", "sum_lanes", "max_lanes", "min_lanes", "min", "max", "lane_numbers", "to_float32", "to_int32",
              "round_to_float16", "round_to_bfloat16")

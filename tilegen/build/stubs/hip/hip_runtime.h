@@ -13,7 +13,9 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
 #define __align__(bytes) __attribute__((aligned(bytes)))
-#define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+// As HIP does: the second number is the least waves on a SIMD unit, which bounds registers.
+#define __launch_bounds__(THREADS, WAVES)                                                          \
+    __attribute__((amdgpu_flat_work_group_size(1, THREADS), amdgpu_waves_per_eu(WAVES)))
 #define TILEGEN_STUB static __device__ __forceinline__
 
 #define INFINITY __builtin_inff()

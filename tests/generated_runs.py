@@ -1,0 +1,114 @@
+"""Runs the text of an emitted file, and compares what it leaves with the interpreter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+from generated_files import Generated
+from tilegen import ir
+from tilegen.check import compare, tolerance
+from tilegen.errors import TilegenError
+from tilegen.interpret import run as interpret
+from tilegen.runtime import emulator
+from tilegen.runtime.binding import Binder
+from tilegen.runtime.constants import read_constants
+from tilegen.runtime.contract import Contract, read_contract
+from tilegen.runtime.emulated import EmulatedKernel, warp_size
+from tilegen.runtime.load import load
+from tilegen.trial import random
+
+# What to call each example with: whole tiles, ragged ones, one element, none.
+SIZES: dict[str, list[dict[str, int]]] = {
+    "01_add": [{"M": 32, "N": 512}, {"M": 33, "N": 301}, {"M": 1, "N": 1}, {"M": 0, "N": 5}, {"M": 5, "N": 0}],
+    "02_saxpy": [{"n": 8192}, {"n": 5003}, {"n": 1}, {"n": 0}],
+    "03_transpose": [{"M": 128, "N": 64}, {"M": 65, "N": 131}, {"M": 1, "N": 1}, {"M": 0, "N": 5}],
+    "04_softmax": [{"M": 2, "N": 8192}, {"M": 3, "N": 1001}, {"M": 1, "N": 1}, {"M": 0, "N": 7}],
+    "05_layernorm": [{"M": 2, "N": 8192}, {"M": 3, "N": 1001}, {"M": 1, "N": 1}, {"M": 0, "N": 7}],
+    "06_gemm": [{"M": 128, "N": 128, "K": 64}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
+                {"M": 3, "N": 5, "K": 0}, {"M": 0, "N": 5, "K": 7}],
+    "07_gemm_bias_gelu": [{"M": 128, "N": 128, "K": 64}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
+                          {"M": 3, "N": 5, "K": 0}],
+    "08_batched_gemm": [{"batch": 2, "M": 64, "N": 64, "K": 64}, {"batch": 3, "M": 65, "N": 37, "K": 41},
+                        {"batch": 1, "M": 1, "N": 1, "K": 1}, {"batch": 0, "M": 3, "N": 3, "K": 3}],
+    "09_gemm_tensor_core": [{"M": 128, "N": 128, "K": 128}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
+                            {"M": 3, "N": 5, "K": 0}],
+    "10_flash_attention": [{"heads": 2, "queries": 64, "keys": 128}, {"heads": 3, "queries": 65, "keys": 71},
+                           {"heads": 1, "queries": 1, "keys": 1}, {"heads": 0, "queries": 2, "keys": 3}],
+}
+RAGGED = 1
+
+
+def arguments(contract: Contract, sizes: Mapping[str, int], seed: int = 0) -> dict[str, Any]:
+    """Random inputs, and outputs that hold what no kernel writes."""
+    generator = numpy.random.default_rng(seed)
+    found: dict[str, Any] = {}
+    for p in contract.params:
+        if not p.is_array:
+            found[p.name] = 1.5
+            continue
+        shape = tuple(int(contract.value(extent, sizes)) for extent in p.shape)
+        found[p.name] = numpy.full(shape, 77).astype(p.dtype.numpy) if p.is_output else random(generator, p.dtype, shape)
+    return found
+
+
+def run(text: str, given: Mapping[str, Any], order: str = "forward") -> None:
+    """Runs the text of a file in place: C++ natively, for a GPU in the emulator, where every access to memory
+    is watched."""
+    contract = read_contract(text, "<text>")
+    if contract.target == "cpu":
+        load(text)(**given)
+        return
+    library = emulator.compile_source(text, contract.target, warp_size=warp_size(contract.target, contract.arch),
+                                      name=f"{contract.entry}{emulator.SUFFIXES[contract.target]}", check=True)
+    bound = Binder(contract).bind((), given)
+    prepared = EmulatedKernel.prepare(_Prepared(contract), bound)
+    geometry = bound.geometry
+    emulator.launch(library, contract.entry, geometry.grid, geometry.block, geometry.shared, prepared, order=order,
+                    seed=7, names=[p.name for p in contract.params])
+
+
+class _Prepared:
+    """What `EmulatedKernel.prepare` needs of a kernel."""
+
+    def __init__(self, contract: Contract) -> None:
+        self.contract = contract
+
+
+def wrong(file: Generated, kernel: ir.Kernel, text: str, sizes: Mapping[str, int], order: str = "forward") -> list[str]:
+    """What the text computes otherwise than the interpreter does: a line for each array."""
+    contract = read_contract(text, str(file))
+    found, expected = arguments(contract, sizes), arguments(contract, sizes)
+    interpret(kernel, expected, sizes=dict(sizes))
+    run(text, found, order)
+    values = {k.name: k.value for k in kernel.knobs} | dict(sizes)
+    problems = []
+    for p in contract.params:
+        if p.is_array:
+            allowed = tolerance(kernel, p.dtype, values) if p.writes else 0
+            result = compare(p.name, found[p.name], expected[p.name], allowed)
+            problems += [] if result.ok else [f"{p.name}: {result}"]
+    return problems
+
+
+# ---- Knobs ---------------------------------------------------------------------------------------
+def turned(text: str, knob: str, value: int | float) -> str:
+    """The text with another value for one knob, and nothing else changed."""
+    changed, count = re.subn(rf"^(constexpr \w+ {knob} =) [^;]+;", rf"\1 {value};", text, flags=re.MULTILINE)
+    assert count == 1, knob
+    return changed
+
+
+def knobs(text: str) -> dict[str, int]:
+    """The whole-number knobs of a file with their values."""
+    contract = read_contract(text, "<text>")
+    values = read_constants(text, "<text>")
+    return {name: values[name] for name in contract.knobs if type(values[name]) is int}
+
+
+def refuses(error: TilegenError) -> bool:
+    """Whether an error says that a knob cannot have its value: a static_assert, or the limits of a launch."""
+    signs = ("static assertion failed", "static_assert", "division by zero is not a constant expression")
+    return error.code == "TG0411" or any(sign in str(error) for sign in signs)

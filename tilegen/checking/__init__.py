@@ -1,0 +1,1 @@
+"""`tilegen check`: is an emitted file, perhaps edited by hand, still what its kernel in Python means?"""
