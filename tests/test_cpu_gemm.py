@@ -93,3 +93,26 @@ def test_operands_in_another_order_are_packed_for_the_gemm():
     why = "\n".join(reasons(parts))
     assert "packed for this gemm" in why
     assert "three plain loops in float64: the register tile of this kernel holds float32" in why
+
+
+@T.prim_func
+def moving(A: T.Tensor((N, 16), "float32"), B: T.Tensor((16, 16), "float32"), C: T.Tensor((32, 16), "float32")):
+    """The block of A begins where a scalar says, which changes."""
+    with T.Kernel(1, threads=32) as bx:
+        A_shared = T.alloc_shared((12, 16), "float32")
+        B_shared = T.alloc_shared((16, 16), "float32")
+        C_local = T.alloc_fragment((12, 16), "float32")
+        start = T.alloc_var("int32", init=0)
+        T.copy(B, B_shared)
+        T.copy(A[start, 0], A_shared)
+        T.gemm(A_shared, B_shared, C_local, clear_accum=True)
+        T.copy(C_local, C[0, 0])
+        start = 8
+        T.copy(A[start, 0], A_shared)
+        T.gemm(A_shared, B_shared, C_local, clear_accum=True)
+        T.copy(C_local, C[start + 4, 0])
+
+
+def test_a_block_whose_place_is_in_memory():
+    for n in (9, 13, 40):
+        agrees(moving, dict(N=n))

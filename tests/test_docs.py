@@ -1,8 +1,8 @@
 """What README.md and docs/ show is true: commands run, outputs are those shown, excerpts are emitted, codes are known.
 
-A block after `<!-- run -->` is run, in the order of its page and in one folder; after `<!-- run fails -->` its last command
-has to fail. A text block right below shows lines of the output, where numbers may differ. `<!-- emitted ... -->` stands
-before an excerpt of what that command prints, where `...` stands for lines that are left out.
+A block after `<!-- run -->` is run, in the order of its page and in one folder; after `<!-- run fails -->` its last
+command has to fail. A text block right below shows lines of the output, or how they start; numbers may differ.
+`<!-- emitted ... -->` stands before an excerpt of what that command prints, where `...` is for lines left out.
 """
 
 import os
@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 from test_layers import LAYERS
+
 from tilegen import ir
 from tilegen.errors import CODES
 from tilegen.passes import PIPELINES
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUN = re.compile(r"<!-- run(?P<fails> fails)? -->\n```(?P<language>sh|python)\n(?P<code>.*?)```\n(?:```text\n(?P<output>.*?)```)?",
-                 re.DOTALL)
+RUN = re.compile(r"<!-- run(?P<fails> fails)? -->\n```(?P<language>sh|python)\n(?P<code>.*?)```\n"
+                 r"(?:```text\n(?P<output>.*?)```)?", re.DOTALL)
 EXCERPT = re.compile(r"<!-- emitted: (?P<command>.*?) -->\n\n```\w+\n(?P<text>.*?)```", re.DOTALL)
 NUMBER = re.compile(r"-?\b\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -41,14 +42,16 @@ def shell(tmp_path):
     folder.mkdir()
     for name in ("examples", "generated"):
         (folder / name).symlink_to(ROOT / name)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{programs}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "-1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{programs}:{os.environ['PATH']}",
+                   "CUDA_VISIBLE_DEVICES": "-1"}
     place = tmp_path / "place"
     place.write_text(str(folder))
 
     def run(code, language):
         script = code if language == "sh" else f"cat > program.py <<'CODE'\n{code}CODE\npython program.py"
-        done = subprocess.run(["bash", "-c", f"trap 'pwd > {place}' EXIT\nset -e\n{script}"], cwd=place.read_text().strip(),
-                              env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        whole = f"trap 'pwd > {place}' EXIT\nset -e\n{script}"
+        done = subprocess.run(["bash", "-c", whole], check=False, cwd=place.read_text().strip(), env=environment,
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         return done.returncode, done.stdout
     return run
 
@@ -117,7 +120,8 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("code", CODES)
 def test_every_error_code_is_explained(code):
-    assert len(re.findall(rf"^\*\*{code}\*\* ", (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE)) == 1
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    assert len(re.findall(rf"^\*\*{code}\*\* ", page, re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -140,7 +144,8 @@ def test_the_design_lists_the_passes_in_order(family):
 def test_the_design_lists_the_layers_in_order():
     table = DESIGN.partition("## Layers")[2].partition("## ")[0]
     rows = re.findall(r"^\| (`.*?`) \|", table, re.MULTILINE)
-    assert [name.removesuffix(".py").removesuffix("/") for row in rows for name in re.findall(r"`(.*?)`", row)] == LAYERS
+    names = [name.removesuffix(".py").removesuffix("/") for row in rows for name in re.findall(r"`(.*?)`", row)]
+    assert names == LAYERS
 
 
 def test_the_design_lists_every_node():

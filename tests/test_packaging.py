@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hatchling.builders.wheel import WheelBuilder
 
 import tilegen
 
@@ -68,6 +67,7 @@ def test_the_version_stands_in_the_first_line():
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The wheel, built from this tree without a network."""
+    from hatchling.builders.wheel import WheelBuilder
     folder = tmp_path_factory.mktemp("wheel")
     return Path(next(WheelBuilder(str(ROOT)).build(directory=str(folder), versions=["standard"])))
 

@@ -37,7 +37,7 @@ class Comparison:
     got: object = None
     expected: object = None
     absolute: float = 0.0                      # the worst |r - e|
-    relative: float = 0.0                      # the worst |r - e| / |e|
+    relative: float = 0.0                      # the worst |r - e| / |e|, where e is not 0
 
     @property
     def ok(self) -> bool:
@@ -59,7 +59,7 @@ def compare(name: str, got: numpy.ndarray, expected: numpy.ndarray, rtol: float)
     same = (got == expected) | (numpy.isnan(result) & numpy.isnan(reference))
     with numpy.errstate(all="ignore"):
         difference, size = numpy.abs(result - reference), numpy.abs(reference)
-        errors = (difference, difference / numpy.maximum(size, 1e-300),
+        errors = (difference, numpy.where(size == 0, 0.0, difference / size),
                   difference / numpy.maximum(size + scale, 1e-300) if rtol else difference)
     # NaN where only one of the two is NaN, or for two infinities: nothing can be further off
     absolute, relative, error = (numpy.where(same, 0.0, numpy.where(numpy.isnan(e), numpy.inf, e)) for e in errors)

@@ -47,8 +47,8 @@ class Trial:
 
 
 def run(loaded: Loaded, reference: ir.Kernel | None, place: str, given: Mapping[str, Number],
-        seed: int = 0) -> Trial:
-    """Runs `loaded` once for its results, compares them with those of `reference`, and then measures it.
+        seed: int = 0, timed: bool = True) -> Trial:
+    """Runs `loaded` once for its results, compares them with those of `reference`, and measures it if `timed`.
 
     `place` is where it runs: gpu, cpu or emulator. `given` are sizes and scalar arguments by name; the rest are
     chosen. Raises TG0503 for a name that is neither, TG0409 where no sizes keep the kernel's conditions.
@@ -64,7 +64,7 @@ def run(loaded: Loaded, reference: ir.Kernel | None, place: str, given: Mapping[
         trial.flops = work.value(work.flops(reference), values)
         trial.bytes = work.value(work.traffic(reference), values)
         trial.checks = _compared(contract, reference, results, arguments, sizes, values)
-    if place != "emulator":
+    if timed and place != "emulator":
         bound = loaded.bind(**results, **unseen(contract, sizes))
         trial.seconds = (timing.on_gpu if place == "gpu" else timing.on_host)(bound)
     return trial

@@ -15,7 +15,6 @@ constexpr int BK = 32;         // columns of A_shared; rows of B_shared
 constexpr int STAGES = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 4;     // warps along the columns of C: a power of two
-constexpr int C_VEC = 2;       // neighbouring columns of C_local in a thread: 1 or 2
 constexpr int A_PAD = 8;       // columns after each row of A_shared that keep banks apart
 constexpr int B_PAD = 8;       // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
@@ -27,6 +26,7 @@ constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
 constexpr int THREADS_M = WARPS_M * 8;
 constexpr int THREADS_N = WARPS_N * 4;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
+constexpr int C_VEC = 2;                      // neighbouring columns of C_local in a thread
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
 constexpr int MMA_K = 16;                     // depth of one mma instruction
 constexpr int C_TILES_M = C_ROWS / 2;         // mma tiles of 16 rows in a warp's part
@@ -309,8 +309,8 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 }
 
 // tilegen-launch: {"entry": "linear_gelu", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "STAGES", "THREADS", "WARPS_N", "C_VEC", "A_PAD", "B_PAD",
-//     "A_VEC", "B_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
+//   "knobs": ["BM", "BN", "BK", "STAGES", "THREADS", "WARPS_N", "A_PAD", "B_PAD", "A_VEC",
+//     "B_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
 //   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "bias",

@@ -19,8 +19,6 @@ constexpr int stages = 2;        // tiles of each operand that are on their way 
 constexpr float scale = 0.125f;  // a number that the kernel computes with
 constexpr int THREADS = 128;     // threads of a block: up to 1024
 constexpr int WARPS_N = 1;       // warps along the columns of S: a power of two
-constexpr int S_VEC = 2;         // neighbouring columns of S_local in a thread: 1 or 2
-constexpr int O_VEC = 2;         // neighbouring columns of O_local in a thread: 1 or 2
 constexpr int Q_PAD = 8;         // columns after each row of Q_shared that keep banks apart
 constexpr int K_PAD = 8;         // columns after each row of K_shared that keep banks apart
 constexpr int V_PAD = 8;         // columns after each row of V_shared that keep banks apart
@@ -34,7 +32,9 @@ constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of S
 constexpr int THREADS_M = WARPS_M * 8;
 constexpr int THREADS_N = WARPS_N * 4;
 constexpr int S_ROWS = BM / THREADS_M;        // rows of S_local that a thread holds
+constexpr int S_VEC = 2;                      // neighbouring columns of S_local in a thread
 constexpr int S_COLS = BN / THREADS_N;        // columns of S_local that a thread holds
+constexpr int O_VEC = 2;                      // neighbouring columns of O_local in a thread
 constexpr int O_COLS = D / THREADS_N;         // columns of O_local that a thread holds
 constexpr int MMA_K = 16;                     // depth of one mma instruction
 constexpr int S_TILES_M = S_ROWS / 2;         // mma tiles of 16 rows in a warp's part
@@ -56,6 +56,7 @@ static_assert(D <= 64, "tiles fit into the tensors without a rest");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
+static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -474,21 +475,21 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 }
 
 // tilegen-launch: {"entry": "attention", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "scale", "THREADS", "WARPS_N", "S_VEC", "O_VEC", "Q_PAD",
-//     "K_PAD", "V_PAD", "Q_VEC", "K_VEC", "V_VEC", "MIN_BLOCKS"],
-//   "grid": ["ceildiv(queries, BM)", "heads", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "scale", "THREADS", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD",
+//     "Q_VEC", "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "64"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "64"],
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"11": [270, 272], "15": [273, 275], "16": [276, 278], "18": [279, 281], "19": [282,
-//     284], "21": [285, 287], "22": [288, 295], "23": [296, 296], "24": [297, 298], "25": [299,
-//     306], "27": [307, 315], "28": [316, 325], "26": [326, 337], "29": [338, 368], "30": [369,
-//     377], "32": [378, 382], "33": [383, 392], "34": [393, 399], "36": [400, 409], "37": [410,
-//     416], "40": [417, 423], "42": [424, 430], "43": [431, 455], "44": [456, 462], "46": [463,
-//     473]}}
+//   "map": {"11": [271, 273], "15": [274, 276], "16": [277, 279], "18": [280, 282], "19": [283,
+//     285], "21": [286, 288], "22": [289, 296], "23": [297, 297], "24": [298, 299], "25": [300,
+//     307], "27": [308, 316], "28": [317, 326], "26": [327, 338], "29": [339, 369], "30": [370,
+//     378], "32": [379, 383], "33": [384, 393], "34": [394, 400], "36": [401, 410], "37": [411,
+//     417], "40": [418, 424], "42": [425, 431], "43": [432, 456], "44": [457, 463], "46": [464,
+//     474]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -20,7 +20,7 @@ constexpr int C_VEC = 4;       // neighbouring columns of C_local in a thread: 1
 constexpr int A_PAD = 4;       // columns after each row of A_shared that keep banks apart
 constexpr int A_VEC = 4;       // elements of A_shared in one access: 1, 2 or 4
 constexpr int B_VEC = 4;       // elements of B_shared in one access: 1, 2 or 4
-constexpr int K_VEC = 2;       // steps of depth that one load serves: 1, 2 or 4
+constexpr int DEPTH_VEC = 2;   // steps of depth that one load serves: 1, 2 or 4
 
 constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
@@ -35,7 +35,7 @@ static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) ==
               "every thread moves the same number of elements");
 static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0,
               "rows are made of whole vectors");
-static_assert(BK % K_VEC == 0, "the depth of a block is made of whole vectors");
+static_assert(BK % DEPTH_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 // The row of this thread in rows of WIDTH threads. A warp is a block of 4 x 8 threads in which
@@ -159,13 +159,13 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
         }
         __syncthreads();  // why: A_shared is complete before it is read
         // 06_gemm.py:21  T.gemm(A_shared, B_shared, C_local)
-        for (int k = 0; k < BK; k += K_VEC) {
-            float a[C_ROWS][K_VEC];
+        for (int k = 0; k < BK; k += DEPTH_VEC) {
+            float a[C_ROWS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < C_ROWS; ++r)
-                load_vector<K_VEC>(&a[r][0], &s.A_shared[C_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.A_shared[C_row(r)][k]);
             #pragma unroll
-            for (int kk = 0; kk < K_VEC; ++kk) {
+            for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 float b[C_COLS];
                 #pragma unroll
                 for (int c = 0; c < C_COLS; c += C_VEC)
@@ -195,7 +195,7 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 
 // tilegen-launch: {"entry": "matmul", "target": "hip", "arch": "gfx942",
 //   "knobs": ["BM", "BN", "BK", "THREADS", "THREADS_N", "C_VEC", "A_PAD", "A_VEC", "B_VEC",
-//     "K_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS",
+//     "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS",
 //   "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float32", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",

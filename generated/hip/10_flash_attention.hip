@@ -29,7 +29,7 @@ constexpr int K_PAD = 8;         // columns after each row of K_shared that keep
 constexpr int Q_VEC = 8;         // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;         // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;         // elements of V_shared in one access: 1, 2, 4 or 8
-constexpr int K_VEC2 = 2;        // steps of depth that one load serves: 1, 2 or 4
+constexpr int DEPTH_VEC = 2;     // steps of depth that one load serves: 1, 2 or 4
 
 constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int S_ROWS = BM / THREADS_M;        // rows of S_local that a thread holds
@@ -46,7 +46,8 @@ static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
 static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
               && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
 static_assert(D <= 64, "tiles fit into the tensors without a rest");
-static_assert(D % K_VEC2 == 0 && BN % K_VEC2 == 0, "the depth of a block is made of whole vectors");
+static_assert(D % DEPTH_VEC == 0 && BN % DEPTH_VEC == 0,
+              "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -229,17 +230,17 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             #pragma unroll
             for (int c = 0; c < S_COLS; ++c)
                 S_local[r][c] = 0.0f;
-        for (int k = 0; k < D; k += K_VEC2) {
-            float a[S_ROWS][K_VEC2];
-            float b[S_COLS][K_VEC2];
+        for (int k = 0; k < D; k += DEPTH_VEC) {
+            float a[S_ROWS][DEPTH_VEC];
+            float b[S_COLS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r)
-                load_vector<K_VEC2>(&a[r][0], &s.Q_shared[S_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.Q_shared[S_row(r)][k]);
             #pragma unroll
             for (int c = 0; c < S_COLS; ++c)
-                load_vector<K_VEC2>(&b[c][0], &s.K_shared[S_col(c)][k]);
+                load_vector<DEPTH_VEC>(&b[c][0], &s.K_shared[S_col(c)][k]);
             #pragma unroll
-            for (int kk = 0; kk < K_VEC2; ++kk) {
+            for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 #pragma unroll
                 for (int r = 0; r < S_ROWS; ++r)
                     #pragma unroll
@@ -314,13 +315,13 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             }
         }
         __syncthreads();  // why: P_staged is complete before it is read
-        for (int k = 0; k < BN; k += K_VEC2) {
-            float a[S_ROWS][K_VEC2];
+        for (int k = 0; k < BN; k += DEPTH_VEC) {
+            float a[S_ROWS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r)
-                load_vector<K_VEC2>(&a[r][0], &s.P_staged[S_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.P_staged[S_row(r)][k]);
             #pragma unroll
-            for (int kk = 0; kk < K_VEC2; ++kk) {
+            for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 float b[O_COLS];
                 #pragma unroll
                 for (int c = 0; c < O_COLS; c += O_VEC)
@@ -358,7 +359,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 
 // tilegen-launch: {"entry": "attention", "target": "hip", "arch": "gfx942",
 //   "knobs": ["BM", "BN", "D", "scale", "THREADS", "THREADS_N", "O_VEC", "P_STAGED_PAD", "Q_PAD",
-//     "K_PAD", "Q_VEC", "K_VEC", "V_VEC", "K_VEC2"],
+//     "K_PAD", "Q_VEC", "K_VEC", "V_VEC", "DEPTH_VEC"],
 //   "grid": ["ceildiv(queries, BM)", "heads", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "64"],
@@ -366,12 +367,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:8", "ir": "sha256:02ebc82a167ac4c3",
-//   "map": {"11": [172, 174], "15": [175, 177], "16": [178, 180], "18": [181, 183], "19": [184,
-//     186], "21": [187, 189], "22": [190, 197], "23": [198, 198], "24": [199, 200], "25": [201,
-//     205], "26": [206, 208], "27": [209, 217], "28": [218, 225], "29": [226, 251], "30": [252,
-//     259], "32": [260, 263], "33": [264, 272], "34": [273, 278], "36": [279, 287], "37": [288,
-//     293], "40": [294, 299], "42": [300, 305], "43": [306, 338], "44": [339, 345], "46": [346,
-//     356]}}
+//   "map": {"11": [173, 175], "15": [176, 178], "16": [179, 181], "18": [182, 184], "19": [185,
+//     187], "21": [188, 190], "22": [191, 198], "23": [199, 199], "24": [200, 201], "25": [202,
+//     206], "26": [207, 209], "27": [210, 218], "28": [219, 226], "29": [227, 252], "30": [253,
+//     260], "32": [261, 264], "33": [265, 273], "34": [274, 279], "36": [280, 288], "37": [289,
+//     294], "40": [295, 300], "42": [301, 306], "43": [307, 339], "44": [340, 346], "46": [347,
+//     357]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

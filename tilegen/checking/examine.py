@@ -163,8 +163,9 @@ def _add(faults: list[FoundFault], fault: Fault, shape: Shape, order: str) -> No
 
 
 def _kind(fault: Fault) -> tuple:
-    line = fault.place and (fault.place.loc, fault.place.calls)
-    return line, re.sub(r"[-\d][\dxa-f]*", "", fault.message.partition(":")[0])
+    place = fault.place
+    lines = [loc.line for loc in (place.loc, *place.calls)] if place else []
+    return *lines, re.sub(r"[-\d][\dxa-f]*", "", fault.message.partition(":")[0])
 
 
 def _badness(uses: Sequence[BankUse]) -> float:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy
 
+from tilegen.checking.shared_names import SharedNames
 from tilegen.emulator.build import Mode
 from tilegen.errors import TilegenError
 from tilegen.runtime import emulated, emulator, native
@@ -39,6 +41,7 @@ class Emulator:
         self.orders = orders
         self.contract = contract
         self._binder = Binder(contract)
+        self._names = SharedNames(text, contract)
         self._open = _opener(text, contract)
         self._watched = self._open(Mode(check=True, sanitize=sanitize))
 
@@ -64,7 +67,10 @@ class Emulator:
         bound = self._binder.bind((), arguments)
         if bound.geometry.is_empty:
             return Report()
-        return kernel.attempt(bound, kernel.prepare(bound), order, _SEED, watch)
+        report = kernel.attempt(bound, kernel.prepare(bound), order, _SEED, watch)
+        if report.fault is None:
+            return report
+        return replace(report, fault=replace(report.fault, message=self._names.explained(report.fault.message)))
 
 
 def _opener(text: str, contract: Contract) -> Callable[[Mode], emulated.EmulatedKernel]:

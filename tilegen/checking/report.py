@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilegen import ir
@@ -56,7 +56,7 @@ def text(verdict: Verdict, subject: Subject) -> str:
     """The whole report."""
     contract, reference = subject.contract, subject.reference
     against = f"against {reference.loc.short}" if reference and reference.loc else "only faults are looked for"
-    orders = f", threads in {_and(subject.orders)} order" if len(subject.orders) > 1 else ""
+    orders = f", threads in {listed(subject.orders)} order" if len(subject.orders) > 1 else ""
     lines = [f"{contract.entry} for {contract.target} {contract.arch}, on the {subject.place}, {against}{orders}"]
     lines += [f"  {subject.note}"] if subject.note else []
     width = max((len(_heading(r.shape)) for r in verdict.shapes), default=0)
@@ -82,7 +82,7 @@ def _shape_lines(result: ShapeResult, subject: Subject, width: int) -> list[str]
     if result.refused:
         words.append(f"not run: {result.refused}")
     words += [_output(output) for output in result.outputs]
-    words += [f"{_and(result.differs)} depends on the order of threads"] if result.differs else []
+    words += [f"{listed(result.differs)} depends on the order of threads"] if result.differs else []
     lines = [f"  {_heading(result.shape):{width}}  " + "; ".join(words or ["no faults"])]
     for output in result.outputs:
         lines += [f"      {line}" for line in _details(output, subject)]
@@ -152,7 +152,9 @@ def _conflict_lines(uses: list[BankUse], subject: Subject) -> list[str]:
     return lines
 
 
-def _and(words: tuple[str, ...] | list[str]) -> str:
+def listed(words: Sequence[object]) -> str:
+    """`forward, reverse and random`"""
+    words = [*map(str, words)]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 

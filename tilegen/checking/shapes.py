@@ -37,7 +37,8 @@ class Extent:
     multiple: int = 1
 
     def fitting(self, value: int) -> int:
-        """The nearest allowed value from `value` on, or the largest one."""
+        """The nearest allowed value from `value` on; beyond the limit, one as far inside of it."""
+        value = value if value <= self.limit else self.limit - (value - self.limit) % self.limit
         return min(-(-value // self.multiple) * self.multiple, self.limit // self.multiple * self.multiple)
 
 

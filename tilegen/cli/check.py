@@ -8,6 +8,7 @@ import click
 
 from tilegen import candidate, kernel_files
 from tilegen.checking import examine, report
+from tilegen.checking.guarded import unchecked_edits
 from tilegen.checking.places import Emulator, Gpu, Native, Place
 from tilegen.checking.shapes import Shape, is_allowed, shapes as chosen_shapes
 from tilegen.cli import options, tables
@@ -48,6 +49,9 @@ def check(file: str, against: str | None, place: str | None, values: dict[str, A
     runner = _place(text, contract, place, order, sanitize)
     wanted = _given_shapes(contract, shapes, values) if shapes else chosen_shapes(contract, reference, values)
     verdict = examine.examine(contract, reference, runner, wanted, values, seed)
+    if isinstance(runner, Emulator) and (lines := unchecked_edits(text, contract, reference)):
+        note = (f"the emulator has its own hardware helpers: what was changed in line {report.listed(lines)} is not "
+                "checked; --on gpu does")
     name = {Emulator: "emulator", Native: "cpu", Gpu: "gpu"}[type(runner)]
     subject = report.Subject(file, text, contract, reference, note, name, runner.orders)
     if as_json:

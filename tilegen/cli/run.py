@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tilegen import candidate, trial
+from tilegen import candidate, debugging, trial
 from tilegen.cli import options
 from tilegen.errors import TilegenError
 from tilegen.trial import Trial
@@ -22,9 +22,15 @@ from tilegen.trial import Trial
               help="emulator: a GPU file on the CPU. Without: the GPU where there is one.")
 @click.option("--against", metavar="KERNEL.py[:NAME]", help="The kernel that an emitted FILE is checked against.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@click.option("--debug", is_flag=True, help="In the emulator: build with -g -O0, and print how to stop gdb in one "
+              "thread of the GPU.")
+@click.option("--block", metavar="X,Y,Z", default="0,0,0", show_default=True, help="The block to stop in.")
+@click.option("--thread", metavar="X,Y,Z", default="0,0,0", show_default=True, help="The thread to stop in.")
+@click.option("--sanitize", is_flag=True, help="Look for undefined behaviour and accesses out of bounds, in the "
+              "emulator for races too; on the CPU under the compiler's sanitizers.")
 @options.json
 def run(file: str, values: dict[str, Any], target: str | None, arch: str | None, place: str | None,
-        against: str | None, seed: int, as_json: bool) -> None:
+        against: str | None, seed: int, debug: bool, block: str, thread: str, sanitize: bool, as_json: bool) -> None:
     """Run FILE on random inputs, check the results against the interpreter, and print the speed.
 
     FILE is a Python file with a kernel, an emitted file, or - for either on standard input. Without a GPU, a
@@ -32,11 +38,27 @@ def run(file: str, values: dict[str, Any], target: str | None, arch: str | None,
     kernels of tensors with three dimensions 256, in kernels of vectors 1048576; less in the emulator.
     """
     found = candidate.find(file, candidate.Request(values, target, arch, place, against))
-    result = trial.run(found.loaded, found.reference, found.place, found.given, seed)
+    loaded = found.loaded
+    if debug or sanitize:
+        loaded = debugging.rebuilt(loaded, found.place, debug, sanitize)
+    if debug:
+        options = {"-t": target, "-a": arch, "--against": against, "--seed": seed, "--block": block, "--thread": thread}
+        again = _again(file, values, options, sanitize)
+        click.echo(debugging.instructions(loaded, again, debugging.index(block), debugging.index(thread)), err=as_json)
+    result = trial.run(loaded, found.reference, found.place, found.given, seed, timed=not (debug or sanitize))
     click.echo(_json(result) if as_json else _text(result, found.note))
     if not result.ok:
         worst = next(check for check in result.checks if not check.ok)
         raise TilegenError("TG0703", f"{result.entry}: {worst.name} differs from the interpreter's: {worst}")
+
+
+def _again(file: str, values: dict[str, Any], options: dict[str, Any], sanitize: bool) -> list[str]:
+    """The arguments that run the same again."""
+    if file == "-":
+        raise TilegenError("TG0506", "--debug needs a file, since a debugger has the standard input for itself")
+    words = [word for option, value in options.items() if value for word in (option, str(value))]
+    words += [word for name, value in values.items() for word in ("-D", f"{name}={value}")]
+    return ["run", file, "--on", "emulator", "--debug", *(["--sanitize"] if sanitize else []), *words]
 
 
 def _text(result: Trial, note: str) -> str:

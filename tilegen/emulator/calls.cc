@@ -7,6 +7,7 @@ namespace tilegen_emulator {
 // A frame starts with the address of the caller's frame, and the address that it returns to.
 void record_calls(const Thread& thread, Report& report)
 {
+    report.call_count = 0;
     const bool runs = worker->running == &thread;
     void** frame = runs ? static_cast<void**>(__builtin_frame_address(0)) : saved_frame(thread.saved);
     const char* const alternate = worker->signal_stack; // a signal handler runs here

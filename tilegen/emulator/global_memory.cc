@@ -40,6 +40,7 @@ static void note_writer(const Thread& thread, Site site)
     report.writer_thread[0] = index.x, report.writer_thread[1] = index.y, report.writer_thread[2] = index.z;
     report.writer_address = library_offset(site.address);
     report.writer_line = site.at.line;
+    record_calls(thread, report);
 }
 
 void check_global(Checker& checker, const GuardedArray& array, size_t which, size_t offset, size_t bytes,

@@ -19,18 +19,6 @@ void set_current_worker(Worker* value)
 
 const Identity& self() { return worker->running->identity; }
 
-// For a debugger: the number of the running thread in its block.
-extern "C" __attribute__((used)) unsigned tilegen_emulator_thread() { return self().linear; }
-
-// For a debugger: whether the running thread is this one of this block.
-extern "C" __attribute__((used)) int tilegen_emulator_is(unsigned block_x, unsigned block_y, unsigned block_z,
-                                                         unsigned x, unsigned y, unsigned z)
-{
-    const uint3 block = self().block_index, thread = self().thread_index;
-    return block.x == block_x && block.y == block_y && block.z == block_z && thread.x == x && thread.y == y &&
-           thread.z == z;
-}
-
 // ---- Faults --------------------------------------------------------------------------------------
 void record_fault(const Thread* thread, Place at, const char* message)
 {

@@ -140,7 +140,7 @@ struct Report {
     uint64_t blocks, switches, meetings, barriers, shared_bytes;
     double seconds;
     int conflict_count;
-    uint64_t calls[calls_kept]; // from a fault outwards: code addresses, relative to the library
+    uint64_t calls[calls_kept]; // from the fault or the writer outwards: addresses relative to the library
     int call_count;
     int writer_known, writer_line; // who last wrote the byte that was watched
     unsigned writer_block[3], writer_thread[3];

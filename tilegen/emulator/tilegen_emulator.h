@@ -65,3 +65,16 @@ template <class... P> inline void call_kernel(void (*entry)(P...), void** argume
     using ::tilegen_emulator::atomicMin;
 
 } // namespace tilegen_emulator
+
+// For a debugger, which needs their types and so finds them here: the number of the running thread in its
+// block, and whether it is this thread of this block.
+extern "C" __attribute__((used)) unsigned tilegen_emulator_thread()
+{ return ::tilegen_emulator::self().linear; }
+
+extern "C" __attribute__((used)) int tilegen_emulator_is(unsigned block_x, unsigned block_y, unsigned block_z,
+                                                         unsigned x, unsigned y, unsigned z)
+{
+    const uint3 block = blockIdx, thread = threadIdx;
+    return block.x == block_x && block.y == block_y && block.z == block_z && thread.x == x && thread.y == y &&
+           thread.z == z;
+}

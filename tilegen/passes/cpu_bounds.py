@@ -97,14 +97,24 @@ def split(index: ir.Expr, names: set[str]) -> tuple[str | None, ir.Expr] | None:
 
 
 def region_limit(known: Ranges, region: ir.Region, d: int) -> ir.Expr | None:
-    """How many elements of a region of a tensor exist along dimension d; None where all do."""
+    """How many elements of a region of a tensor exist along dimension d; None where all do, or where
+    `has_limit` says that nobody knows."""
+    return next((x.limit for x in _region_limits(known, region, d) if x is not None), None)
+
+
+def has_limit(known: Ranges, region: ir.Region, d: int) -> bool:
+    """Whether `region_limit` is all that can be wrong with a region along dimension d."""
+    return None not in _region_limits(known, region, d)
+
+
+def _region_limits(known: Ranges, region: ir.Region, d: int) -> list[Limit | None]:
     position = ir.Var("(position)", kind="loop")
     known.ranges[position.name] = (0, arith.bounds(region.extents[d], known.ranges)[1] - 1)
     known.limits[position.name] = region.extents[d]
     index = list(region.offsets)
     index[d] = arith.add(region.offsets[d], position)
-    limits = [limit_of(c, {position.name}) for c in conditions(region.buffer, tuple(index), known)]
-    return next((x.limit for x in limits if x is not None), None)
+    needed = conditions(region.buffer, tuple(index), known)
+    return [limit_of(c, {position.name}) for c in needed if position.name in arith.names(c)]
 
 
 def inline_indices(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:

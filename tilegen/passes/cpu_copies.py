@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType
-from tilegen.passes.cpu_bounds import region_limit
+from tilegen.passes.cpu_bounds import has_limit, region_limit
 from tilegen.passes.cpu_loops import plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_tiles import MR, TileLayout
@@ -115,9 +115,9 @@ def _packs(planner: CpuPlanner, copy: ir.Copy) -> bool:
 
 def _uncertain(planner: CpuPlanner, src: ir.Region, dims: list[int]) -> bool:
     """Whether the block may begin outside of the tensor: at a negative index, or, in a dimension that
-    it does not run along, past the end."""
+    it does not run along, past the end; or end where no expression without reads of memory says."""
     for d, (offset, extent) in enumerate(zip(src.offsets, src.buffer.shape)):
-        if not planner.known.natural(offset):
+        if not planner.known.natural(offset) or (d in dims and not has_limit(planner.known, src, d)):
             return True
         if d not in dims and not planner.known.below(offset, extent):
             return True

@@ -116,8 +116,9 @@ class CpuPlanner:
             return value
         whole_block = arith.names(value) <= self.block_names and not any(isinstance(n, ir.Load) for n in ir.walk(value))
         counts = self.top if whole_block else scope.counts
-        if value not in counts:
-            name = self.names.get(value) or self.fresh(*wanted)
+        changes = any(isinstance(n, ir.Load) for n in ir.walk(value))
+        if value not in counts or changes:
+            name = self.fresh(*wanted) if changes else self.names.get(value) or self.fresh(*wanted)
             self.names[value] = name
             self.taken.add(name)
             counts[value] = ir.Var(name, kind="let")

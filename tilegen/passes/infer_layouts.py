@@ -212,8 +212,8 @@ def _axis_constants(axis: Axis, extent: ir.Expr, across: ir.Expr, what: str) -> 
                 axis.vector_name,
                 axis.vector,
                 f"neighbouring {what} in a thread",
-                legal=widths(16 // axis.vector),
-                knob=True,
+                legal="" if axis.arrangement == "mma" else widths(16 // axis.vector),
+                knob=axis.arrangement != "mma",          # mma fixes it
             )
         )
         vector = ir.Var(axis.vector_name, kind="knob")

@@ -4,7 +4,7 @@ Precondition: layouts inferred, operands in shared memory. Effect: each Gemm has
 An operand that is contiguous along the depth is loaded as short vectors along it, once for several
 steps; one that is contiguous along its rows (columns) is loaded for each step.
 Before: T.gemm(A_shared, B_shared, C_local)
-After:  for k: load a[C_ROWS][K_VEC]; for kk: load b[C_COLS]; C_local[r][c] += a[r][kk] * b[c]
+After:  for k: load a[C_ROWS][DEPTH_VEC]; for kk: load b[C_COLS]; C_local[r][c] += a[r][kk] * b[c]
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     )
     step: ir.Expr = ir.Const(1)
     if width > 1:
-        step = planner.constant("K_VEC", width, "steps of depth that one load serves", legal="1, 2 or 4")
+        step = planner.constant("DEPTH_VEC", width, "steps of depth that one load serves", legal="1, 2 or 4")
         planner.check_multiple(depth, step, "the depth of a block is made of whole vectors")
     a_along, b_along = width > 1 and not gemm.transpose_a, width > 1 and gemm.transpose_b
     dtype = gemm.c.buffer.dtype.compute

@@ -134,6 +134,8 @@ def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, name
     i, k, lane = _var(name["i"]), _var(name["k"]), name["lane"]
     if choice.a_in_registers:
         axes = planner.layout(gemm.a.buffer).axes
+        alone = arith.binary("==", ir.Var(rows.warps_name, kind="knob"), ir.Const(1))
+        planner.check(alone, f"a warp holds whole rows of {gemm.a.buffer.name}")
         return {
             "form": "registers",
             "buffer": gemm.a.buffer.name,

@@ -16,6 +16,10 @@ from tilegen.runtime.contract import Contract
 from tilegen.runtime.packing import by_value
 
 
+# Under a debugger all runs in one thread of the operating system, for as long as it takes.
+_DEBUGGED = {"threads": 1, "timeout": 1e6}
+
+
 class EmulatedKernel:
     """The entry of one file that was compiled for the emulator. `report` is of the last launch."""
 
@@ -45,6 +49,7 @@ class EmulatedKernel:
         geometry = bound.geometry
         return emulator.attempt(self.library, self.contract.entry, geometry.grid, geometry.block, geometry.shared,
                                 prepared, cluster=geometry.cluster, order=order, seed=seed, watch=watch,
+                                **(_DEBUGGED if self.library.mode.debug else {}),
                                 names=[p.name for p in self.contract.params])
 
 

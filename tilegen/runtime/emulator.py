@@ -136,7 +136,7 @@ def attempt(library: Library, entry: str, grid: Sequence[int], block: Sequence[i
 def debugger_command(library: Library, line: int, thread: int = 0) -> str:
     """A shell command that attaches gdb to this process and stops where thread `thread` of a block (counted
     through its dimensions) comes to `line` of the emitted file. For a file compiled with `debug`."""
-    place = f"break {library.source.name}:{line} if (unsigned)tilegen_emulator_thread() == {thread}"
+    place = f"break {library.source.name}:{line} if tilegen_emulator_thread() == {thread}"
     commands = ("handle SIGURG nostop noprint", f"directory {library.source.parent}",
                 "set breakpoint pending on", place, "continue")
     return " ".join([f"gdb -p {os.getpid()}", *(f"-ex '{command}'" for command in commands)])

@@ -74,7 +74,8 @@ def writer_of(library: Path, source: Path, report: ReportRecord) -> Writer | Non
     """Who last wrote the byte that was watched; None where nobody did."""
     if not report.writer_known:
         return None
-    place = _place(library, source, source.name, report.writer_line, report.writer_address)
+    calls = _calls(library, source, report.calls[:report.call_count])
+    place = _place(library, source, source.name, report.writer_line, report.writer_address, calls)
     return Writer(tuple(report.writer_block), tuple(report.writer_thread), place)
 
 

@@ -1,0 +1,305 @@
+"""`tilegen check`: planted faults are found at their lines, right files pass, and wrong numbers are traced."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+
+import numpy
+import pytest
+from planted.faults import FAULTS, NATIVE, ROOT, WRONG_SWIZZLE
+
+from tilegen import cli, debugging, kernel_files, placement
+from tilegen.check import compare, rule
+from tilegen.checking.guarded import unchecked_edits
+from tilegen.checking.shapes import extents_of, shapes
+from tilegen.checking.shared_names import SharedNames
+from tilegen.checking.tiles import tile_of
+from tilegen.dtypes import float32, int32
+from tilegen.runtime.contract import read_contract
+
+EXAMPLES = ROOT / "examples"
+GENERATED = ROOT / "generated"
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(placement, "can_launch", lambda target: target == "cpu")
+
+
+@pytest.fixture
+def tilegen(capsys):
+    """Runs a command line; gives its status, stdout and stderr."""
+    def call(*arguments):
+        status = cli.main([str(a) for a in arguments])
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err and "itself failed" not in output.err
+        return status, output.out, output.err
+    return call
+
+
+@pytest.fixture
+def checked(tilegen):
+    """The status of `tilegen check --json`, and its data."""
+    def call(*arguments):
+        status, out, err = tilegen("check", *arguments, "--json")
+        return status, json.loads(out) if out else err
+    return call
+
+
+def reference(example, **values):
+    kernel = kernel_files.find(str(EXAMPLES / f"{example}.py"))
+    return kernel.specialize(**values).specialised("cuda", "sm_80").kernel
+
+
+def contract_of(example, target="cuda", suffix=".cu"):
+    path = GENERATED / target / f"{example}{suffix}"
+    return read_contract(path.read_text(), str(path))
+
+
+# ---- Planted faults ------------------------------------------------------------------------------
+@pytest.mark.parametrize("planted", FAULTS, ids=lambda p: p.name)
+def test_a_planted_fault_is_found(checked, tmp_path, planted):
+    status, found = checked(planted.write(tmp_path), "--against", planted.python_file, "--shape", planted.shape)
+    assert status == 1 and not found["ok"]
+    fault = next(f for f in found["faults"] if planted.message in f["message"])
+    assert planted.lines() & {fault["line"], *fault["called_from"]}
+    assert fault["python"] in planted.python_places()
+    assert len(fault["block"]) == len(fault["thread"]) == 3 and fault["met"]
+
+
+@pytest.mark.parametrize("planted", NATIVE, ids=lambda p: p.name)
+def test_a_planted_fault_of_a_cpp_file_is_found_by_the_sanitizers(checked, tmp_path, planted):
+    status, found = checked(planted.write(tmp_path), "--against", planted.python_file, "--shape", planted.shape,
+                            "--sanitize")
+    fault, = found["faults"]
+    assert status == 1 and planted.message in fault["message"] and fault["line"] in planted.lines()
+    assert fault["python"] in planted.python_places()
+
+
+def test_wrong_numbers_are_traced_to_their_writer(checked, tilegen, tmp_path):
+    file = WRONG_SWIZZLE.write(tmp_path)
+    arguments = (file, "--against", WRONG_SWIZZLE.python_file, "--shape", WRONG_SWIZZLE.shape, "--order", "forward")
+    status, found = checked(*arguments)
+    output, = found["shapes"][0]["outputs"]
+    assert status == 1 and not found["faults"] and not output["ok"]
+    assert 0.4 < output["wrong"] / output["total"] <= 0.5 and output["error"] > output["allowed"]
+    first = output["first"]
+    assert first["index"][0] == 64 and first["tile"] == [0, 0, 0] and first["block"] == [0, 0, 0]
+    assert WRONG_SWIZZLE.lines() & {first["line"], *first["called_from"]}
+    assert first["python"] in WRONG_SWIZZLE.python_places()
+    status, out, err = tilegen("check", *arguments)
+    assert status == 1 and "error[TG0703]: matmul is wrong in 1 of 1 shapes" in err
+    assert "C WRONG in" in out and "in the tile of block (0, 0, 0), at [64, 0] of it" in out
+    assert "written by thread (0, 0, 0) of block (0, 0, 0)" in out and "T.copy(C_local, C[by * BM, bx * BN])" in out
+    assert re.search(r"tolerance of C, at most: \|r - e\| <= 1.\de-05 .* 1e-06 sqrt\(32 terms in float32\)", out)
+
+
+def test_what_nobody_writes_is_said_to_be_unwritten(tilegen, tmp_path):
+    file = tmp_path / "edited.cu"
+    text = (GENERATED / "cuda" / "01_add.cu").read_text()
+    file.write_text(text.replace("bx * BN + j < N)", "bx * BN + j < N - 1)"))
+    status, out, _ = tilegen("check", file, "--against", EXAMPLES / "01_add.py", "--shape", "M=2,N=5", "--order", "forward")
+    assert status == 1 and "C WRONG in 2 of 10 elements (20 %), the first at [0, 4]: nan instead of" in out
+    assert "no thread wrote it" in out and "in the tile of block (0, 0, 0), at [0, 4] of it" in out
+
+
+# ---- Files that are right ------------------------------------------------------------------------
+@pytest.mark.parametrize("target, suffix", [("cuda", ".cu"), ("hip", ".hip"), ("maca", ".maca"), ("cpu", ".cpp")])
+def test_a_right_file_passes_in_every_shape_and_order(checked, target, suffix):
+    status, found = checked(GENERATED / target / f"03_transpose{suffix}", "--against", EXAMPLES / "03_transpose.py")
+    names = {s["shape"] for s in found["shapes"]}
+    assert status == 0 and found["ok"] and not found["faults"] and found["against"] == "03_transpose.py:10"
+    assert {"whole tiles", "ragged", "one element", "no M", "no N"} <= names
+    assert all(s["ok"] and not s["refused"] for s in found["shapes"])
+    assert found["orders"] == (["native"] if target == "cpu" else ["forward", "reverse", "random"])
+
+
+def test_an_edited_knob_is_compared_with_the_same_meaning(checked, tmp_path):
+    """BN bounds N in softmax: the interpreter has to know the new one."""
+    (tmp_path / "04_softmax.py").write_text((EXAMPLES / "04_softmax.py").read_text())
+    file = tmp_path / "edited.cu"
+    text = (GENERATED / "cuda" / "04_softmax.cu").read_text()
+    file.write_text(re.sub(r"constexpr int BN = 8192;", "constexpr int BN = 2048;", text))
+    status, found = checked(file, "--order", "random")
+    assert status == 0 and found["against"], "the Python file beside it is found"
+    assert {s["sizes"]["N"] for s in found["shapes"]} >= {2048, 1, 0}
+    assert all(s["sizes"]["N"] <= 2048 for s in found["shapes"])
+    assert "2048 terms" in found["shapes"][0]["outputs"][0]["rule"]
+
+
+def test_without_its_kernel_only_faults_are_looked_for(tilegen, tmp_path):
+    file = tmp_path / "transpose.cu"
+    file.write_text((GENERATED / "cuda" / "03_transpose.cu").read_text())
+    status, out, _ = tilegen("check", file, "--shape", "M=40,N=33")
+    assert status == 0 and "only faults are looked for" in out and "name it by --against" in out
+    assert "given: M=40 N=33  no faults" in out
+    file.write_text(FAULTS[0].text())
+    status, out, err = tilegen("check", file, "--shape", "M=40,N=33")
+    assert status == 1 and "FAULT" in out and "error[TG0601]" in err and "fault 1: reads shared address" in out
+
+
+CONSTANT = '''
+import tilegen
+import tilegen.language as T
+
+@tilegen.jit
+def total(A: T.Tensor[(300,), "float32"], B: T.Tensor[(1,), "float32"]):
+    with T.Kernel(5, threads=64) as bx:
+        for i in T.Parallel(64):
+            if bx * 64 + i < 300:
+                T.atomic_add(B[0], A[bx * 64 + i])
+'''
+
+
+def test_constant_sizes_and_results_that_depend_on_the_order(tilegen, tmp_path):
+    (tmp_path / "total.py").write_text(CONSTANT)
+    file = tmp_path / "total.cu"
+    assert tilegen("emit", tmp_path / "total.py", "-t", "cuda", "-o", file)[0] == 0
+    status, out, _ = tilegen("check", file)
+    assert "as emitted:" in out and "B right" in out and "B depends on the order of threads" in out and status == 0
+
+
+def test_bank_conflicts_are_listed(tilegen, tmp_path):
+    file = tmp_path / "edited.cu"
+    text = (GENERATED / "cuda" / "03_transpose.cu").read_text()
+    file.write_text(re.sub(r"\[BT \+ \w+\]|\[BT\]\[BT\]", lambda m: m[0] if "+" not in m[0] else "[BT]", text))
+    status, out, _ = tilegen("check", file, "--shape", "M=64,N=64", "--order", "forward")
+    assert status == 0 and re.search(r"edited\.cu:\d+  (read|write) of 4 bytes, 32 ways on average, 32 at worst", out)
+    assert "03_transpose.py:" in out
+
+
+def test_edits_that_the_emulator_cannot_see_are_named(tilegen, tmp_path):
+    file = tmp_path / "edited.cu"
+    text = (GENERATED / "cuda" / "04_softmax.cu").read_text()
+    assert unchecked_edits(text, contract_of("04_softmax"), reference("04_softmax")) == []
+    changed = text.replace("__shfl_xor_sync(0xffffffff, x, offset)", "__shfl_xor_sync(0x7fffffff, x, offset)")
+    line = 1 + changed[:changed.index("0x7fffffff")].count("\n")
+    file.write_text(changed)
+    status, out, _ = tilegen("check", file, "--against", EXAMPLES / "04_softmax.py", "--shape", "M=1,N=64")
+    assert status == 0 and f"what was changed in line {line} is not checked" in out
+
+
+# ---- The command line ----------------------------------------------------------------------------
+@pytest.mark.parametrize("arguments, code, text", [
+    (["none.cu"], "TG0504", "none.cu"),
+    ([str(EXAMPLES / "06_gemm.py")], "TG0701", "launch contract"),
+    ([str(GENERATED / "cuda" / "06_gemm.cu"), "--on", "cpu"], "TG0506", "--on cpu"),
+    ([str(GENERATED / "cpu" / "06_gemm.cpp"), "--on", "emulator"], "TG0506", "--on emulator"),
+    ([str(GENERATED / "cuda" / "06_gemm.cu"), "--on", "gpu", "--sanitize"], "TG0506", "--sanitize"),
+    ([str(GENERATED / "cuda" / "06_gemm.cu"), "--against", str(EXAMPLES / "01_add.py")], "TG0505", "matmul"),
+    ([str(GENERATED / "cuda" / "01_add.cu"), "-D", "Q=3"], "TG0503", "Q"),
+    ([str(GENERATED / "cuda" / "01_add.cu"), "--shape", "M=3"], "TG0501", "lacks N"),
+    ([str(GENERATED / "cuda" / "01_add.cu"), "--shape", "M=3,Q=3"], "TG0503", "Q"),
+    ([str(GENERATED / "cuda" / "01_add.cu"), "--shape", "M"], "TG0506", "--shape M is not NAME=VALUE"),
+    ([str(GENERATED / "cuda" / "04_softmax.cu"), "--shape", "M=3,N=9000"], "TG0409", "N <= BN"),
+    ([str(GENERATED / "cuda" / "04_softmax.cu"), "-D", "N=9000"], "TG0409", "N <= BN"),
+])
+def test_mistakes(tilegen, arguments, code, text):
+    status, out, err = tilegen("check", *arguments)
+    assert status == 1 and out == "" and f"error[{code}]" in err and text in err
+
+
+def test_an_unknown_order_is_a_wrong_use(tilegen):
+    status, out, err = tilegen("check", GENERATED / "cuda" / "01_add.cu", "--order", "sideways")
+    assert status == 2 and out == "" and "forward, reverse, random" in err
+
+
+def test_given_sizes_stay(checked):
+    status, found = checked(GENERATED / "cuda" / "02_saxpy.cu", "--against", EXAMPLES / "02_saxpy.py", "-D", "n=77",
+                            "-D", "alpha=2.0", "--order", "reverse")
+    assert status == 0 and [s["sizes"] for s in found["shapes"]] == [{"n": 77}]
+
+
+# ---- Its parts -----------------------------------------------------------------------------------
+def test_shapes_know_the_tiles_of_grid_and_loops():
+    contract, kernel = contract_of("06_gemm"), reference("06_gemm")
+    extents = extents_of(contract, kernel)
+    assert (extents["M"].tile, extents["N"].tile, extents["K"].tile) == (128, 128, 32)
+    assert extents["M"].blocks and not extents["K"].blocks
+    found = {shape.name: shape.sizes for shape in shapes(contract, kernel, {})}
+    assert found["whole tiles"] == {"M": 256, "N": 256, "K": 128}
+    assert all(size % 128 for size in (found["ragged"]["M"], found["ragged"]["N"])) and found["ragged"]["K"] % 32
+    assert found["no K"]["K"] == 0 and found["one element"] == {"M": 1, "N": 1, "K": 1}
+    assert all(shape.sizes["N"] <= 8192 for shape in shapes(contract_of("04_softmax"), None, {}))
+
+
+@pytest.mark.parametrize("index, block, origin", [((0, 0), (0, 0, 0), (0, 0)), ((127, 128), (1, 0, 0), (0, 128)),
+                                                  ((299, 255), (1, 2, 0), (256, 128))])
+def test_tiles_follow_from_the_python(index, block, origin):
+    values = {k.name: k.value for k in reference("06_gemm").knobs} | {"M": 300, "N": 256, "K": 8}
+    found = tile_of(reference("06_gemm"), "C", index, values)
+    assert found.block == block and found.origin == origin and found.loc.line == 22
+
+
+def test_addresses_of_shared_memory_get_names():
+    text = (GENERATED / "cuda" / "06_gemm.cu").read_text()
+    contract = contract_of("06_gemm")
+    pitch = contract.value("BK + A_PAD", {})
+    address = 1024 + 4 * (3 * pitch + 7)
+    names = SharedNames(text, contract)
+    assert names.explained(f"reads shared address {address:#x} of") == \
+        f"reads shared address {address:#x} (s.A_shared[0][3][7]) of"
+    assert SharedNames(text.replace("struct Smem", "struct Other"), contract).explained(f"shared address {address:#x}") \
+        == f"shared address {address:#x}"
+
+
+def test_errors_and_rules_of_a_comparison():
+    found = compare("C", numpy.array([1.5, 0.25, 2.0], "float32"), numpy.array([1.0, 0.0, 2.0], "float32"), 1e-5)
+    assert (found.absolute, found.relative, found.wrong) == (0.5, 0.5, 2)
+    kernel = reference("06_gemm")
+    assert rule(kernel, int32, {}) == "int32 has to be equal"
+    assert "1e-06 sqrt(64 terms in float32)" in rule(kernel, float32, {k.name: k.value for k in kernel.knobs} | {"K": 64})
+
+
+# ---- run --debug and --sanitize ------------------------------------------------------------------
+def test_run_for_a_debugger(tilegen):
+    status, out, err = tilegen("run", EXAMPLES / "03_transpose.py", "-t", "cuda", "--on", "emulator", "--debug", "-D",
+                               "M=40", "-D", "N=40", "--block", "1,0", "--thread", "37")
+    assert status == 0 and err == "" and "built with -g -O0" in out and "right" in out
+    words = shlex.split(next(line for line in out.splitlines() if line.startswith("  gdb")))
+    line = next(word for word in words if word.startswith("break transpose.cu:"))
+    assert line.endswith("if tilegen_emulator_is(1, 0, 0, 37, 0, 0)")
+    if shutil.which("gdb"):
+        commands = ["bt", "print tilegen_emulator_thread()", "next", "print bx"]
+        words[1:1] = ["-batch"]
+        place = words.index("--args")
+        words[place:place] = [word for command in commands for word in ("-ex", command)]
+        said = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60).stdout
+        assert re.search(r"#0 .*transpose\(.*transpose\.cu:" + line.split(":")[1].split()[0], said) and "$1 = 37" in said
+        assert re.search(r"\$2 = 1\b", said)
+
+
+def test_the_first_line_of_a_kernel():
+    text = "extern \"C\" __global__ void f(int n)\n{\n    extern __shared__ int s[];\n    // why\n\n    s[0] = 1;\n}\n"
+    assert debugging.first_line(text, "f") == 6
+
+
+@pytest.mark.parametrize("place, planted", [("emulator", FAULTS[-1]), ("cpu", NATIVE[0])], ids=["emulator", "cpu"])
+def test_run_under_sanitizers(tilegen, tmp_path, place, planted):
+    file = planted.write(tmp_path)
+    sizes = [word for pair in planted.shape.split(",") for word in ("-D", pair)]
+    status, _, err = tilegen("run", file, "--on", place, "--sanitize", *sizes, "--against", planted.python_file)
+    assert status == 1 and "error[TG0601]" in err and planted.python_file.name in err
+    assert any(f":{line}:" in err for line in planted.lines())
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["--on", "cpu", "--debug"], "--debug has no --on cpu"), (["-t", "cuda", "--debug", "--thread", "a"], "X,Y,Z")])
+def test_mistakes_of_debug(tilegen, arguments, text):
+    status, _, err = tilegen("run", EXAMPLES / "03_transpose.py", "-D", "M=4", "-D", "N=4", *arguments)
+    assert status == 1 and "TG0506" in err and text in err
+
+
+def test_a_file_for_a_debugger_is_not_standard_input(tilegen, monkeypatch):
+    text = (EXAMPLES / "03_transpose.py").read_text()
+    monkeypatch.setattr("sys.stdin", type("Input", (), {"read": staticmethod(lambda: text)}))
+    status, _, err = tilegen("run", "-", "-t", "cuda", "--debug", "-D", "M=4", "-D", "N=4")
+    assert status == 1 and "--debug needs a file" in err
+
+
+def test_help_says_what_check_does(tilegen):
+    status, out, _ = tilegen("check", "--help")
+    assert status == 0 and "Exit status: 0 where nothing is wrong" in out and "--against" in out
+    assert "check" in tilegen("--help")[1]
