@@ -7,7 +7,8 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def add(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("M", "N"), "float32"], C: T.Tensor[("M", "N"), "float32"],
+def add(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("M", "N"), "float32"],
+        C: T.Tensor[("M", "N"), "float32"],
         BM=16, BN=T.by_target(256, cpu=4096)):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (bx, by):
         for i, j in T.Parallel(BM, BN):

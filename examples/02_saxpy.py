@@ -1,4 +1,4 @@
-"""y = alpha * x + y for a vector of any length: a size known only at launch, a scalar argument, an update in place."""
+"""y = alpha * x + y: a size known only at launch, a scalar argument, an update in place."""
 
 import numpy
 

@@ -7,7 +7,8 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def softmax(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"], BM=1, BN=8192, threads=512):
+def softmax(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"],
+            BM=1, BN=8192, threads=512):
     T.assume(N <= BN)
     with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
         X_local = T.alloc_fragment((BM, BN), "float32")

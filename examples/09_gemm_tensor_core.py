@@ -1,11 +1,14 @@
 """C = A @ B in float16 on the tensor cores: the kernel of 06_gemm.py with another dtype and deeper stages."""
 
+import numpy
+
 import tilegen
 import tilegen.language as T
 
 
 @tilegen.jit
-def matmul(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"], C: T.Tensor[("M", "N"), "float16"],
+def matmul(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"],
+           C: T.Tensor[("M", "N"), "float16"],
            BM=T.by_target(128, cpu=480), BN=T.by_target(128, cpu=1024), BK=T.by_target(64, cpu=256), stages=3):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (bx, by):
         A_shared = T.alloc_shared((BM, BK), "float16")
@@ -17,3 +20,10 @@ def matmul(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"
             T.copy(B[ko * BK, bx * BN], B_shared)
             T.gemm(A_shared, B_shared, C_local)
         T.copy(C_local, C[by * BM, bx * BN])
+
+
+if __name__ == "__main__":
+    generator = numpy.random.default_rng(0)
+    A, B = (generator.standard_normal(shape).astype("float16") for shape in ((500, 300), (300, 400)))
+    assert numpy.allclose(matmul(A, B), A.astype("float32") @ B.astype("float32"), rtol=1e-2, atol=5e-2)
+    print("matmul: 500 x 300 times 300 x 400 in float16 as NumPy multiplies them")

@@ -17,7 +17,9 @@ from tilegen.checking.shapes import extents_of, shapes
 from tilegen.checking.shared_names import SharedNames
 from tilegen.checking.tiles import tile_of
 from tilegen.dtypes import float32, int32
+from tilegen.runtime import emulated, load
 from tilegen.runtime.contract import read_contract
+from tilegen.runtime.emulator import Fault, Report
 
 EXAMPLES = ROOT / "examples"
 GENERATED = ROOT / "generated"
@@ -100,7 +102,8 @@ def test_what_nobody_writes_is_said_to_be_unwritten(tilegen, tmp_path):
     file = tmp_path / "edited.cu"
     text = (GENERATED / "cuda" / "01_add.cu").read_text()
     file.write_text(text.replace("bx * BN + j < N)", "bx * BN + j < N - 1)"))
-    status, out, _ = tilegen("check", file, "--against", EXAMPLES / "01_add.py", "--shape", "M=2,N=5", "--order", "forward")
+    status, out, _ = tilegen("check", file, "--against", EXAMPLES / "01_add.py", "--shape", "M=2,N=5",
+                             "--order", "forward")
     assert status == 1 and "C WRONG in 2 of 10 elements (20 %), the first at [0, 4]: nan instead of" in out
     assert "no thread wrote it" in out and "in the tile of block (0, 0, 0), at [0, 4] of it" in out
 
@@ -201,6 +204,24 @@ def test_mistakes(tilegen, arguments, code, text):
     assert status == 1 and out == "" and f"error[{code}]" in err and text in err
 
 
+def test_on_a_gpu_results_are_compared(checked, monkeypatch, tmp_path):
+    """With the emulator in the place of the driver."""
+    monkeypatch.setitem(load.BACKENDS, "cuda", emulated.backend())
+    arguments = ("--against", EXAMPLES / "03_transpose.py", "--on", "gpu", "--shape", "M=40,N=33",
+                 "--shape", "M=0,N=3")
+    status, found = checked(GENERATED / "cuda" / "03_transpose.cu", *arguments)
+    assert status == 0 and found["on"] == "gpu" and found["orders"] == ["gpu"] and len(found["shapes"]) == 2
+    status, found = checked(FAULTS[3].write(tmp_path), *arguments)
+    assert status == 1 and "[TG0601]" in found["faults"][0]["message"]
+
+
+def test_an_endless_kernel_is_stopped_once(tilegen, monkeypatch):
+    endless = Report(fault=Fault("no end in sight: still running after 60 s"))
+    monkeypatch.setattr(emulated.EmulatedKernel, "attempt", lambda *_, **__: endless)
+    status, out, _ = tilegen("check", GENERATED / "cuda" / "01_add.cu", "--shape", "M=2,N=2", "--shape", "M=3,N=2")
+    assert status == 1 and out.count("met with") == 1 and "did not end with an earlier shape" in out
+
+
 def test_an_unknown_order_is_a_wrong_use(tilegen):
     status, out, err = tilegen("check", GENERATED / "cuda" / "01_add.cu", "--order", "sideways")
     assert status == 2 and out == "" and "forward, reverse, random" in err
@@ -241,8 +262,8 @@ def test_addresses_of_shared_memory_get_names():
     names = SharedNames(text, contract)
     assert names.explained(f"reads shared address {address:#x} of") == \
         f"reads shared address {address:#x} (s.A_shared[0][3][7]) of"
-    assert SharedNames(text.replace("struct Smem", "struct Other"), contract).explained(f"shared address {address:#x}") \
-        == f"shared address {address:#x}"
+    other = SharedNames(text.replace("struct Smem", "struct Other"), contract)
+    assert other.explained(f"shared address {address:#x}") == f"shared address {address:#x}"
 
 
 def test_errors_and_rules_of_a_comparison():
@@ -250,24 +271,26 @@ def test_errors_and_rules_of_a_comparison():
     assert (found.absolute, found.relative, found.wrong) == (0.5, 0.5, 2)
     kernel = reference("06_gemm")
     assert rule(kernel, int32, {}) == "int32 has to be equal"
-    assert "1e-06 sqrt(64 terms in float32)" in rule(kernel, float32, {k.name: k.value for k in kernel.knobs} | {"K": 64})
+    knobs = {k.name: k.value for k in kernel.knobs}
+    assert "1e-06 sqrt(64 terms in float32)" in rule(kernel, float32, {**knobs, "K": 64})
 
 
 # ---- run --debug and --sanitize ------------------------------------------------------------------
 def test_run_for_a_debugger(tilegen):
-    status, out, err = tilegen("run", EXAMPLES / "03_transpose.py", "-t", "cuda", "--on", "emulator", "--debug", "-D",
-                               "M=40", "-D", "N=40", "--block", "1,0", "--thread", "37")
+    status, out, err = tilegen("run", EXAMPLES / "03_transpose.py", "-t", "cuda", "--on", "emulator", "--debug",
+                               "-D", "M=40", "-D", "N=40", "--block", "1,0", "--thread", "37")
     assert status == 0 and err == "" and "built with -g -O0" in out and "right" in out
     words = shlex.split(next(line for line in out.splitlines() if line.startswith("  gdb")))
     line = next(word for word in words if word.startswith("break transpose.cu:"))
     assert line.endswith("if tilegen_emulator_is(1, 0, 0, 37, 0, 0)")
     if shutil.which("gdb"):
-        commands = ["bt", "print tilegen_emulator_thread()", "next", "print bx"]
+        commands = ["bt", "print tilegen_emulator_thread()", "next", "next", "print bx"]
         words[1:1] = ["-batch"]
         place = words.index("--args")
         words[place:place] = [word for command in commands for word in ("-ex", command)]
         said = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60).stdout
-        assert re.search(r"#0 .*transpose\(.*transpose\.cu:" + line.split(":")[1].split()[0], said) and "$1 = 37" in said
+        assert re.search(r"#0 .*transpose\(.*transpose\.cu:" + line.split(":")[1].split()[0], said)
+        assert "$1 = 37" in said
         assert re.search(r"\$2 = 1\b", said)
 
 

@@ -5,6 +5,7 @@ import operations_copies  # noqa: F401
 import operations_elementwise  # noqa: F401
 import operations_products  # noqa: F401
 import operations_reductions  # noqa: F401
+import operations_scans  # noqa: F401
 import pytest
 from operation_cases import CASES, TARGETS, differences
 

@@ -140,16 +140,19 @@ def _truncate(a: float, b: float) -> float:
     return _floor(a, b) if a >= 0 else -_floor(-a, b)
 
 
-def multiple_of(expr: ir.Expr, env) -> int:
-    """A number that divides the expression for all values of its unknown names (0 for zero itself)."""
+def multiple_of(expr: ir.Expr, env, steps: dict[str, int] = {}) -> int:
+    """A number that divides the expression for all values of its unknown names (0 for zero itself).
+    `steps[name]` divides every value of a name."""
     value = evaluate(expr, env)
     if value is not None:
         return value
     match expr:
         case ir.BinOp(op="+" | "-", a=a, b=b):
-            return math.gcd(multiple_of(a, env), multiple_of(b, env))
+            return math.gcd(multiple_of(a, env, steps), multiple_of(b, env, steps))
         case ir.BinOp(op="*", a=a, b=b):
-            return multiple_of(a, env) * multiple_of(b, env)
+            return multiple_of(a, env, steps) * multiple_of(b, env, steps)
+        case ir.Var(name=name):
+            return steps.get(name, 1)
     return 1
 
 

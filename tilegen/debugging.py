@@ -45,19 +45,22 @@ def instructions(loaded: Loaded, command: Sequence[str], block: Index, thread: I
     line = first_line(loaded.source, loaded.contract.entry)
     condition = f"tilegen_emulator_is({', '.join(map(str, block))}, {', '.join(map(str, thread))})"
     words = ["gdb", "-q", "-ex", "set breakpoint pending on", "-ex", "handle SIGURG nostop noprint",
-             "-ex", "set max-value-size unlimited", "-ex", f"directory {source.parent}", "-ex", f"break {source.name}:{line} if {condition}",
+             "-ex", "set max-value-size unlimited", "-ex", f"directory {source.parent}",
+             "-ex", f"break {source.name}:{line} if {condition}",
              "-ex", "run", "--args", sys.executable, "-m", "tilegen", *command]
-    return "\n".join([
-        f"built with -g -O0: {source}",
-        "One operating-system thread runs all threads of the GPU, each on a stack of its own; a debugger sees the one",
-        "that runs. To stop where thread " + f"{thread} of block {block} starts {loaded.contract.entry}:", "",
-        f"  {shlex.join(words)}", "",
-        "At the prompt:",
-        "  next, step, finish, info locals, print X_local[0]   as in any program; other threads run at barriers",
-        "  print tilegen_emulator_is(BX,BY,BZ, X,Y,Z)       whether this is that thread of that block",
-        "  print tilegen_emulator_thread()                  the number of this thread in its block",
-        f"  break {source.name}:LINE if {condition}   to stop elsewhere in this thread",
-    ])
+    return f"""built with -g -O0: {source}
+One thread of the operating system runs all threads of the GPU, each on a stack of its own; the debugger sees the
+one that runs. To stop where thread {thread} of block {block} starts {loaded.contract.entry}:
+
+  {shlex.join(words)}
+
+At the prompt:
+  next, step, finish, info locals, print bx      as in any program; at a barrier other threads run
+  print tilegen_emulator_thread()                the number of the running thread in its block
+  print tilegen_emulator_is(BX,BY,BZ, X,Y,Z)     whether it is this thread of this block
+  break {source.name}:LINE if {condition}
+                                                 to stop elsewhere in the same thread
+"""
 
 
 def first_line(text: str, entry: str) -> int:

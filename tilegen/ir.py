@@ -121,6 +121,14 @@ class Param(Node):
 
 
 @dataclass(frozen=True)
+class Wish(Node):
+    """Something that the kernel asks of its launch. name: row_panels, column_panels (the order of blocks),
+    min_blocks (of an SM)."""
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True)
 class Kernel(Node):
     name: str
     params: tuple[Param, ...]
@@ -132,6 +140,7 @@ class Kernel(Node):
     body: tuple[Stmt, ...]
     requires: tuple[Expr, ...] = ()      # conditions on sizes that the caller must keep (T.assume)
     plan: Any = field(default=None, compare=False)
+    wishes: tuple[Wish, ...] = ()        # about the launch
     launch_loc: Loc | None = aside()    # of the T.Kernel line (loc is the def's)
 
 
@@ -151,7 +160,8 @@ class Fill(Stmt):
 @dataclass(frozen=True)
 class Copy(Stmt):
     """dst = src, elementwise; both boxes have the same extents once those of 1 are dropped.
-    What lies outside of a global tensor reads as zero and is not written."""
+    What lies outside of a global tensor reads as zero and is not written. With the option "asynchronous"
+    dst has its value after the next Sync that waits."""
     src: Region
     dst: Region
     options: tuple[tuple[str, Any], ...] = ()
@@ -166,7 +176,7 @@ class Gemm(Stmt):
     transpose_a: bool = False
     transpose_b: bool = False
     clear: bool = False
-    policy: str = "square"
+    policy: str | tuple[int, int] = "square"     # or the grid of warps itself
 
 
 @dataclass(frozen=True)
@@ -177,6 +187,16 @@ class Reduce(Stmt):
     dst: Region
     dim: int
     clear: bool = True
+
+
+@dataclass(frozen=True)
+class Scan(Stmt):
+    """dst[i] = op of src[0] to src[i] along dimension `dim`; from the end with `reverse`. op: sum max."""
+    op: str
+    src: Region
+    dst: Region
+    dim: int
+    reverse: bool = False
 
 
 @dataclass(frozen=True)
@@ -250,8 +270,10 @@ class Continue(Stmt):
 
 @dataclass(frozen=True)
 class Sync(Stmt):
-    """A barrier of the block, with the reason that is written beside it."""
+    """A barrier of the block, with the reason that is written beside it. With `waits`, each thread first
+    waits for its own asynchronous copies."""
     reason: str = ""
+    waits: bool = False
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,13 @@ def _statement(node: ir.Stmt) -> list[str]:
     return lines
 
 
+def _kernel_plan(plan: Any) -> list[str]:
+    """What a plan says of the whole kernel: its constants on one line, then a line for each decision."""
+    constants = ", ".join(f"{c.name} = {c.value}" for c in getattr(plan, "constants", ()))
+    notes = [f"{subject}: {reason}" for subject, reason in getattr(plan, "notes", ())]
+    return ([f"constants: {constants}"] if constants else []) + notes
+
+
 def _plan(plan: Any) -> str:
     reason = getattr(plan, "reason", "")
     return f"{type(plan).__name__}: {reason}" if reason else str(plan)
@@ -175,6 +182,9 @@ def _simple(node: ir.Stmt) -> str:
         case ir.Reduce(op=op, src=src, dst=dst, dim=dim):
             clear = "" if node.clear else ", clear=False"
             return f"T.reduce_{op}({_region(src)}, {_region(dst)}, dim={dim}{clear})"
+        case ir.Scan(op=op, src=src, dst=dst, dim=dim):
+            reverse = ", reverse=True" if node.reverse else ""
+            return f"T.cum{op}({_region(src)}, {_region(dst)}, dim={dim}{reverse})"
         case ir.Atomic(op=op, buffer=buffer, indices=indices, value=value):
             return f"T.atomic_{op}({_element(buffer, indices)}, {expression(value)})"
         case ir.Let(var=var, value=value):
@@ -222,8 +232,8 @@ def _kernel(node: ir.Kernel) -> list[str]:
     threads = expression(node.threads[0]) if len(node.threads) == 1 else _tuple(node.threads)
     names = ", ".join(v.name for v in node.block_vars)
     names = f"({names})" if len(node.block_vars) > 1 else names
-    plan = "" if node.plan is None else f"  # {_plan(node.plan)}"
-    lines.append(f"    with T.Kernel({_list(node.grid)}, threads={threads}) as {names}:{plan}")
+    lines += [f"    # {line}" for line in _kernel_plan(node.plan)]
+    lines.append(f"    with T.Kernel({_list(node.grid)}, threads={threads}) as {names}:")
     return lines + [f"    {line}" for line in _body(node.body)]
 
 

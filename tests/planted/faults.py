@@ -59,17 +59,17 @@ GEMM_SHAPE = "M=128,N=128,K=96"
 FAULTS = [
     Planted("a removed barrier", "03_transpose", _BARRIER, r"\1", "M=64,N=64", "nobody has written", _TILE_READ,
             "for i, j in T.Parallel"),
-    Planted("a removed barrier, HIP", "03_transpose", _BARRIER, r"\1", "M=64,N=64", "nobody has written", _TILE_READ,
-            "for i, j in T.Parallel", "hip"),
-    Planted("a removed barrier in a pipeline", "06_gemm", r"__syncthreads\(\);(  // why: stage ko)", r"\1", GEMM_SHAPE,
-            "nobody has written", "&s.A_shared[stage][C_row(r)][k]", "T.gemm(A_shared, B_shared, C_local)"),
+    Planted("a removed barrier, HIP", "03_transpose", _BARRIER, r"\1", "M=64,N=64", "nobody has written",
+            _TILE_READ, "for i, j in T.Parallel", "hip"),
+    Planted("a removed barrier in a pipeline", "06_gemm", r"__syncthreads\(\);(  // why: stage ko)", r"\1",
+            GEMM_SHAPE, "nobody has written", "&s.A_shared[stage][C_row(r)][k]", "T.gemm(A_shared, B_shared, C_local)"),
     Planted("a barrier for some threads", "03_transpose", _BARRIER, r"if (threadIdx.x < 40) __syncthreads();\1",
             "M=64,N=64", "barrier divergence", "if (threadIdx.x < 40)", "T.copy(A[by * BT, bx * BT], tile)"),
     Planted("a barrier for some threads in a helper", "04_softmax", r"__syncthreads\(\);",
             "if (threadIdx.x < 40) __syncthreads();", "M=2,N=64", "barrier divergence", "row_max[r] =",
             "T.reduce_max(X_local, row_max"),
-    Planted("a wait that is one group too weak", "06_gemm", r"cp_async_wait<STAGES - 2>", "cp_async_wait<STAGES - 1>",
-            GEMM_SHAPE, "asynchronous copy of thread", "&s.A_shared[stage][C_row(r)][k]",
+    Planted("a wait that is one group too weak", "06_gemm", r"cp_async_wait<STAGES - 2>",
+            "cp_async_wait<STAGES - 1>", GEMM_SHAPE, "asynchronous copy of thread", "&s.A_shared[stage][C_row(r)][k]",
             "T.gemm(A_shared, B_shared, C_local)"),
     Planted("a ragged edge without its guard", "01_add", r"if \(by \* BM \+ i < M && bx \* BN \+ j < N\)", "",
             "M=20,N=300", "out-of-bounds access: reads 4 bytes", "A[(by * BM + i) * N", "for i, j in T.Parallel"),
@@ -97,12 +97,13 @@ FAULTS = [
 
 # What no rule forbids, but gives wrong numbers: the read side swizzles otherwise than the write side.
 WRONG_SWIZZLE = Planted("a swizzle on the read side only", "06_gemm", r"&s\.A_shared\[stage\]\[C_row\(r\)\]\[k\]",
-                        "&s.A_shared[stage][C_row(r)][k ^ (C_row(r) / 64 * K_VEC)]", "M=128,N=128,K=32", "", "&C_local[r][c]",
-                        "T.copy(C_local, C[by * BM, bx * BN])")
+                        "&s.A_shared[stage][C_row(r)][k ^ (C_row(r) / 64 * 4)]", "M=128,N=128,K=32", "",
+                        "&C_local[r][c]", "T.copy(C_local, C[by * BM, bx * BN])")
 
 NATIVE = [
     Planted("a loop that runs too far", "03_transpose", r"i < columns", "i < columns + 1", "M=13,N=17",
-            "writes 4 bytes, 0 bytes after argument B, which has 884 bytes", "= t.tile[j][i];", "for i, j in T.Parallel", "cpu"),
+            "writes 4 bytes, 0 bytes after argument B, which has 884 bytes", "= t.tile[j][i];",
+            "for i, j in T.Parallel", "cpu"),
     Planted("an index beyond a tile", "03_transpose", r"t\.tile\[j\]\[i\]", "t.tile[j][i + BT]", "M=13,N=17",
             "index 32 out of bounds", "t.tile[j][i + BT]", "for i, j in T.Parallel", "cpu"),
 ]

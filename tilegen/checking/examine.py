@@ -21,6 +21,9 @@ from tilegen.runtime.expressions import Number
 from tilegen.trial import copied, make_arguments, unseen
 
 
+_ENDLESS = "no end in sight"         # how the message starts, of a kernel that ran out of time
+
+
 @dataclass
 class Output:
     """One output in the order of threads that suits it least: the comparison, the rule of its tolerance, and for
@@ -77,8 +80,10 @@ def examine(contract: Contract, reference: ir.Kernel | None, place: Place, shape
     one, else only looks for faults. `given` are scalar arguments by name."""
     verdict = Verdict()
     for shape in shapes:
-        examination = _Examination(contract, reference, place, shape, given, seed)
-        verdict.shapes.append(examination.run(verdict))
+        if any(found.fault.message.startswith(_ENDLESS) for found in verdict.faults):
+            verdict.shapes.append(ShapeResult(shape, refused="the kernel did not end with an earlier shape"))
+        else:
+            verdict.shapes.append(_Examination(contract, reference, place, shape, given, seed).run(verdict))
     return verdict
 
 
@@ -107,6 +112,8 @@ class _Examination:
             if report.fault:
                 result.faults.append(order)
                 _add(verdict.faults, report.fault, self.shape, order)
+                if report.fault.message.startswith(_ENDLESS):
+                    break
                 continue
             if _badness(report.bank_uses) > _badness(verdict.conflicts):
                 verdict.conflicts = list(report.bank_uses)

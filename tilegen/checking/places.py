@@ -19,7 +19,6 @@ from tilegen.runtime.contract import Contract
 from tilegen.runtime.emulator import Fault, Report, Writer
 from tilegen.runtime.load import BACKENDS
 
-_SEED = 1
 # What may be the mere consequence of threads that did not meet at a barrier.
 _CONSEQUENCES = re.compile(r"data race|nobody has written|out-of-bounds|wait for it first")
 
@@ -37,8 +36,8 @@ class Emulator:
     """A GPU file on the CPU, every access watched; with `sanitize`, undefined behaviour as well."""
 
     def __init__(self, text: str, contract: Contract, sanitize: bool,
-                 orders: tuple[str, ...] = emulator.ORDERS) -> None:
-        self.orders = orders
+                 orders: tuple[str, ...] = emulator.ORDERS, seed: int = 0) -> None:
+        self.orders, self._seed = orders, seed
         self.contract = contract
         self._binder = Binder(contract)
         self._names = SharedNames(text, contract)
@@ -67,7 +66,7 @@ class Emulator:
         bound = self._binder.bind((), arguments)
         if bound.geometry.is_empty:
             return Report()
-        report = kernel.attempt(bound, kernel.prepare(bound), order, _SEED, watch)
+        report = kernel.attempt(bound, kernel.prepare(bound), order, self._seed, watch)
         if report.fault is None:
             return report
         return replace(report, fault=replace(report.fault, message=self._names.explained(report.fault.message)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tilegen.runtime.emulator import BankUse
 from tilegen.runtime.emulator_faults import Place
 
 _MOST_FAULTS, _MOST_CONFLICTS = 8, 6
+_FEW = 1.01          # ways on average that are as good as one
 
 
 @dataclass(frozen=True)
@@ -141,14 +143,16 @@ def _place_lines(place: Place, subject: Subject) -> list[str]:
 
 def _conflict_lines(uses: list[BankUse], subject: Subject) -> list[str]:
     """Accesses that take more steps than they need, the costliest first."""
-    worse = sorted((u for u in uses if u.worst > 1), key=lambda u: -u.instructions * (u.ways - 1))
+    worse = sorted((u for u in uses if u.ways >= _FEW), key=lambda u: -u.instructions * (u.ways - 1))
     if not uses:
         return []
-    lines = ["  no bank conflicts"] if not worse else ["  bank conflicts, of the shape with the most:"]
+    lines = ["  no bank conflicts to speak of"] if not worse else ["  bank conflicts, of the shape with the most:"]
     for use in worse[:_MOST_CONFLICTS]:
-        python = subject.python(use.line)
-        lines.append(f"    {subject.name}:{use.line}  {use.kind} of {use.bytes} bytes, {use.ways:.3g} ways on average, "
-                     f"{use.worst} at worst  {subject.line(use.line)}" + (f"  ({python.short})" if python else ""))
+        chain = (use.line, *use.calls)
+        number, python = next(((n, p) for n in chain if (p := subject.python(n))), (use.line, None))
+        lines.append(f"    {subject.name}:{number}  {use.kind} of {use.bytes} bytes, {use.ways:.3g} ways on average, "
+                     f"{use.worst} at worst" + (f"  ({python.short})" if python else "")
+                     + f"\n        {subject.line(number)}")
     return lines
 
 
@@ -168,7 +172,7 @@ def data(verdict: Verdict, subject: Subject) -> dict:
         "against": reference.loc.short if reference and reference.loc else None,
         "shapes": [_shape_data(result, subject) for result in verdict.shapes],
         "faults": [_fault_data(found) for found in verdict.faults],
-        "bank_conflicts": [{"line": u.line, "kind": u.kind, "bytes": u.bytes, "instructions": u.instructions,
+        "bank_conflicts": [{"line": u.line, "called_from": list(u.calls), "kind": u.kind, "bytes": u.bytes, "instructions": u.instructions,
                             "ways": u.ways, "worst": u.worst} for u in verdict.conflicts]}
 
 
@@ -185,9 +189,10 @@ def _output_data(output: Output) -> dict:
         "tile": list(output.tile.block) if output.tile else None,
         "block": list(writer.block) if writer else None, "thread": list(writer.thread) if writer else None,
         **(_place_data(writer.place) if writer and writer.place else {})}
-    return {"name": c.name, "ok": c.ok, "absolute": c.absolute, "relative": c.relative, "error": c.error,
-            "allowed": c.allowed, "rule": output.rule, "wrong": c.wrong, "total": c.total, "order": output.order,
-            "first": first}
+    errors = {name: value if math.isfinite(value) else None      # which JSON has no number for
+              for name, value in (("absolute", c.absolute), ("relative", c.relative), ("error", c.error))}
+    return {"name": c.name, "ok": c.ok, **errors, "allowed": c.allowed, "rule": output.rule, "wrong": c.wrong,
+            "total": c.total, "order": output.order, "first": first}
 
 
 def _fault_data(found: FoundFault) -> dict:

@@ -11,7 +11,8 @@ from tilegen.runtime.contract import Contract
 
 _START = 1024            # where the emulator puts a block's shared memory
 _STRUCT = re.compile(r"struct Smem\s*\{(.*?)\};", re.DOTALL)
-_MEMBER = re.compile(r"(?:alignas\((?P<align>\d+)\)\s+)?(?P<type>\w[\w ]*?)\s+(?P<name>\w+)(?P<extents>(?:\[[^\]]+\])*);")
+_MEMBER = re.compile(r"(?:alignas\((?P<align>\d+)\)\s+)?(?P<type>\w[\w ]*?)\s+(?P<name>\w+)"
+                     r"(?P<extents>(?:\[[^\]]+\])*);")
 _BYTES = {"double": 8, "long long": 8, "unsigned long long": 8, "float": 4, "int": 4, "unsigned": 4, "short": 2,
           "unsigned short": 2, "float16": 2, "bfloat16": 2, "_Float16": 2, "signed char": 1, "unsigned char": 1,
           "char": 1, "bool": 1, "float8_e4m3": 1, "float8_e5m2": 1}

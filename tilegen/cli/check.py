@@ -21,17 +21,18 @@ from tilegen.runtime.contract import Contract, read_contract
 @click.argument("file", metavar="EDITED")
 @click.option("--against", metavar="KERNEL.py[:NAME]", help="The kernel that says what is right. Without: the Python "
               "file that EDITED was emitted from, where it is beside it.")
-@click.option("--on", "place", type=click.Choice(["emulator", "gpu", "cpu"]),
-              help="emulator: every access is watched (the default for GPU files). gpu: results only. cpu: C++ files.")
+@click.option("--on", "place", type=click.Choice(["emulator", "gpu", "cpu"]), help="emulator: every access is "
+              "watched (the default for GPU files). gpu: results only. cpu: C++ files.")
 @options.values("A size, the same in every shape, or a scalar argument.")
 @options.shapes("Only this shape; may be given several times. Without: whole tiles, ragged ones, one element, none.")
 @options.words("--order", emulator.ORDERS, "The orders in which the emulator runs the threads of a block.")
 @click.option("--sanitize", is_flag=True, help="Look for undefined behaviour too; for C++ files, for accesses out of "
               "bounds as well.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs and "
+              "the random order.")
 @options.json
-def check(file: str, against: str | None, place: str | None, values: dict[str, Any], shapes: list[dict[str, Any]],
-          order: tuple[str, ...], sanitize: bool, seed: int, as_json: bool) -> None:
+def check(file: str, against: str | None, place: str | None, values: dict[str, Any],
+          shapes: list[dict[str, Any]], order: tuple[str, ...], sanitize: bool, seed: int, as_json: bool) -> None:
     """Check an emitted file, perhaps edited by hand, against its kernel in Python.
 
     EDITED runs on random inputs in several shapes, and its results are compared with the interpreter's. The knobs
@@ -46,7 +47,7 @@ def check(file: str, against: str | None, place: str | None, values: dict[str, A
     text = kernel_files.read(file)
     contract = read_contract(text, file)
     reference, note = candidate.reference_of(contract, text, file, against)
-    runner = _place(text, contract, place, order, sanitize)
+    runner = _place(text, contract, place, order, sanitize, seed)
     wanted = _given_shapes(contract, shapes, values) if shapes else chosen_shapes(contract, reference, values)
     verdict = examine.examine(contract, reference, runner, wanted, values, seed)
     if isinstance(runner, Emulator) and (lines := unchecked_edits(text, contract, reference)):
@@ -62,7 +63,8 @@ def check(file: str, against: str | None, place: str | None, values: dict[str, A
         raise _summary(verdict, contract)
 
 
-def _place(text: str, contract: Contract, wanted: str | None, orders: tuple[str, ...], sanitize: bool) -> Place:
+def _place(text: str, contract: Contract, wanted: str | None, orders: tuple[str, ...], sanitize: bool,
+           seed: int) -> Place:
     """Raises TG0506 where the file does not run there."""
     is_cpu = contract.target == "cpu"
     wanted = wanted or ("cpu" if is_cpu else "emulator")
@@ -72,7 +74,7 @@ def _place(text: str, contract: Contract, wanted: str | None, orders: tuple[str,
         if sanitize:
             raise TilegenError("TG0506", "--sanitize has no --on gpu", hint="compute-sanitizer watches a GPU")
         return Gpu(text, contract)
-    return Native(text, contract, sanitize) if is_cpu else Emulator(text, contract, sanitize, orders)
+    return Native(text, contract, sanitize) if is_cpu else Emulator(text, contract, sanitize, orders, seed)
 
 
 def _given_shapes(contract: Contract, texts: list[dict[str, Any]], values: dict[str, Any]) -> list[Shape]:

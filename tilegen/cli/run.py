@@ -30,7 +30,8 @@ from tilegen.trial import Trial
               "emulator for races too; on the CPU under the compiler's sanitizers.")
 @options.json
 def run(file: str, values: dict[str, Any], target: str | None, arch: str | None, place: str | None,
-        against: str | None, seed: int, debug: bool, block: str, thread: str, sanitize: bool, as_json: bool) -> None:
+        against: str | None, seed: int, debug: bool, block: str, thread: str, sanitize: bool,
+        as_json: bool) -> None:
     """Run FILE on random inputs, check the results against the interpreter, and print the speed.
 
     FILE is a Python file with a kernel, an emitted file, or - for either on standard input. Without a GPU, a
@@ -42,9 +43,11 @@ def run(file: str, values: dict[str, Any], target: str | None, arch: str | None,
     if debug or sanitize:
         loaded = debugging.rebuilt(loaded, found.place, debug, sanitize)
     if debug:
-        options = {"-t": target, "-a": arch, "--against": against, "--seed": seed, "--block": block, "--thread": thread}
+        options = {"-t": target, "-a": arch, "--against": against, "--seed": seed, "--block": block,
+                   "--thread": thread}
         again = _again(file, values, options, sanitize)
-        click.echo(debugging.instructions(loaded, again, debugging.index(block), debugging.index(thread)), err=as_json)
+        where = debugging.index(block), debugging.index(thread)
+        click.echo(debugging.instructions(loaded, again, *where), err=as_json)
     result = trial.run(loaded, found.reference, found.place, found.given, seed, timed=not (debug or sanitize))
     click.echo(_json(result) if as_json else _text(result, found.note))
     if not result.ok:

@@ -28,6 +28,7 @@ _LEVELS = (
 )
 PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS) for op in ops}
 _SPELLING = {"and": "&&", "or": "||", "//": "/", "trunc//": "/", "trunc%": "%"}
+_SUFFIXES = {"int64": "LL", "uint64": "ULL", "uint32": "u"}
 # Pairs that compilers warn about without parentheses.
 _INSIDE_BITS = ("+", "-", "<<", ">>", "==", "!=", "<", "<=", ">", ">=", "&", "|", "^")
 _ADVISED = {
@@ -93,10 +94,19 @@ class Printer:
             return f"{self._type_call(dtype)}({self(e)})"
         return self(e, level)
 
+    def _alike(self, e: ir.Expr, dtype: DType, name: str) -> str:
+        """An argument of the overloaded min and max, whose arguments are of one type."""
+        if not dtype.is_integer or "::" in name:
+            return self._as(e, dtype, "?:")
+        if isinstance(e, ir.Const):
+            return f"{e.value}{_SUFFIXES.get(dtype.name, '')}"
+        promoted = dtype.bits < 64 and e.dtype.bits < dtype.bits
+        return self(e) if promoted or e.dtype == dtype else f"{self._type_call(dtype)}({self(e)})"
+
     def _binary(self, e: ir.BinOp) -> tuple[str, str]:
         if e.op in ("min", "max"):
             name = self.function(e.op, e.dtype)
-            return f"{name}({self._as(e.a, e.dtype, '?:')}, {self._as(e.b, e.dtype, '?:')})", "atom"
+            return f"{name}({self._alike(e.a, e.dtype, name)}, {self._alike(e.b, e.dtype, name)})", "atom"
         if e.op in ("//", "%") and not self._plain_division(e):
             return self._floor_division(e)
         op = _SPELLING.get(e.op, e.op)

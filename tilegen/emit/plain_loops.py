@@ -46,7 +46,8 @@ def as_loops(s: ir.Stmt, numbers: dict) -> Statements:
     """The statements that a tile operation stands for. `numbers` are the values of the knobs, which
     tell extents of 1 from others."""
     operations: dict[type, Callable[..., Statements]] = {
-        ir.Copy: _copy, ir.Fill: _fill, ir.Gemm: _gemm, ir.Reduce: _reduce, ir.Atomic: _atomic}
+        ir.Copy: _copy, ir.Fill: _fill, ir.Gemm: _gemm, ir.Reduce: _reduce, ir.Scan: _scan,
+        ir.Atomic: _atomic}
     return operations[type(s)](s, numbers)
 
 
@@ -167,6 +168,29 @@ def _reduce(s: ir.Reduce, numbers: dict) -> Statements:
     rest = _loop(inner, first, s.src.extents[along], (step,))
     body = (ir.Alloc(total.buffer, start), rest, dst.store(total, *outer))
     return nest(outer, map(src.extent, range(len(outer))), body)
+
+
+def _scan(s: ir.Scan, numbers: dict) -> Statements:
+    """total = the first element; then each place gets what the places before it and its own element give."""
+    src, dst = _all(s.src), _all(s.dst)
+    dtype = s.dst.buffer.dtype.compute
+    counters = _counters(s, len(src.dims))
+    along = src.dims.index(s.dim) if s.dim in src.dims else None
+    if along is None:
+        return nest(counters, map(src.extent, range(len(counters))), (dst.store(src.load(*counters), *counters),))
+    total = ir.Load(ir.Buffer(_fresh(_TOTALS[s.op], s), (), dtype, "var"), ())
+    counter, extent = counters[along], src.extent(along)
+    places = list(counters)
+    if s.reverse:
+        places[along] = arith.subtract(arith.subtract(extent, 1), counter)
+    first = [arith.subtract(extent, 1) if n == along and s.reverse else ir.Const(0) if n == along else c
+             for n, c in enumerate(counters)]
+    start = _as_kind(src.load(*first), dtype) if s.op == "max" else ir.Const(0, dtype)
+    op = {"sum": "+"}.get(s.op, s.op)
+    step = ir.Store(total.buffer, (), ir.BinOp(op, total, _as_kind(src.load(*places), dtype), dtype))
+    body = (ir.Alloc(total.buffer, start), _loop(counter, ir.Const(0), extent, (step, dst.store(total, *places))))
+    outer = [n for n in range(len(counters)) if n != along]
+    return nest([counters[n] for n in outer], [src.extent(n) for n in outer], body)
 
 
 def _as_kind(x: ir.Expr, dtype: DType) -> ir.Expr:

@@ -77,8 +77,7 @@ class Emitter:
             case ir.For(plan=PipelinePlan()):
                 return self.pipeline(s)
             case ir.For():
-                return self.loop(Loop(s.var, s.start, s.stop, s.step, unroll=s.kind in ("unrolled", "vectorized")),
-                                 self.body(s.body, comments))
+                return self.loop(self._counted(s), self.body(s.body, comments))
             case ir.While():
                 return block(f"while ({self.expr(s.condition)})", self.body(s.body, comments))
             case ir.If():
@@ -102,6 +101,12 @@ class Emitter:
             case Move():
                 return self.move(s)
         return self.render(type(s).__name__.lower(), op=s, plan=getattr(s, "plan", None))
+
+    def _counted(self, s: ir.For) -> Loop:
+        """A plain loop, with the pragma that T.unroll and T.vectorized stand for."""
+        factor = dict(s.options).get("unroll_factor")
+        pragma = f"#pragma unroll {self.expr(factor)}" if factor is not None else ""
+        return Loop(s.var, s.start, s.stop, s.step, unroll=s.kind in ("unrolled", "vectorized"), pragma=pragma)
 
     # ---- Pieces ----------------------------------------------------------------------------------
     def render(self, template: str, **values) -> str:

@@ -57,6 +57,8 @@ def _of(s: ir.Stmt, loops: tuple, all_loops: tuple) -> list[Rounding]:
         case ir.Reduce():
             terms = (s.src.extents[s.dim], *(() if s.clear else loops)) if s.op.endswith("sum") else ()
             found = [Rounding(s.dst.buffer.dtype, terms)]
+        case ir.Scan():
+            found = [Rounding(s.dst.buffer.dtype, (s.src.extents[s.dim],) if s.op == "sum" else ())]
         case ir.Atomic():
             found = [Rounding(s.buffer.dtype, all_loops if s.op == "add" else ())]
         case ir.Copy():

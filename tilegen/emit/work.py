@@ -26,7 +26,7 @@ def _collect(statements, factors: list[ir.Expr], terms: list[list[ir.Expr]]) -> 
             case ir.Gemm():
                 k = s.a.extents[-2 if s.transpose_a else -1]
                 terms.append([ir.Const(2), *factors, *s.c.extents[-2:], k])
-            case ir.Reduce():
+            case ir.Reduce() | ir.Scan():
                 terms.append([ir.Const(1), *factors, *s.src.extents])
             case ir.Parallel():
                 count = sum(

@@ -7,23 +7,32 @@
 namespace tilegen_emulator {
 
 // ---- Sites ---------------------------------------------------------------------------------------
+static size_t hash(const Site& site)
+{
+    size_t mixed = site.address ^ size_t(site.at.line) * 0x9e3779b1u;
+    for (uintptr_t caller : site.callers) mixed = mixed * 31 + caller;
+    return mixed;
+}
+
+static bool same(const Site& a, const Site& b)
+{
+    return a.address == b.address && a.at.line == b.at.line && a.what == b.what &&
+           !memcmp(a.callers, b.callers, sizeof a.callers);
+}
+
 uint32_t site_number(Checker& checker, Site site)
 {
     if (checker.site_slots.size() < 2 * checker.sites.size() + 64) {
         checker.site_slots.assign(4 * checker.sites.size() + 256, 0);
         for (uint32_t i = 0; i < checker.sites.size(); ++i) {
-            const Site& known = checker.sites[i];
-            size_t slot = (known.address ^ size_t(known.at.line) * 0x9e3779b1u) % checker.site_slots.size();
+            size_t slot = hash(checker.sites[i]) % checker.site_slots.size();
             while (checker.site_slots[slot]) slot = (slot + 1) % checker.site_slots.size();
             checker.site_slots[slot] = i + 1;
         }
     }
-    size_t slot = (site.address ^ size_t(site.at.line) * 0x9e3779b1u) % checker.site_slots.size();
-    for (; checker.site_slots[slot]; slot = (slot + 1) % checker.site_slots.size()) {
-        const Site& known = checker.sites[checker.site_slots[slot] - 1];
-        if (known.address == site.address && known.at.line == site.at.line && known.what == site.what)
-            return checker.site_slots[slot] - 1;
-    }
+    size_t slot = hash(site) % checker.site_slots.size();
+    for (; checker.site_slots[slot]; slot = (slot + 1) % checker.site_slots.size())
+        if (same(checker.sites[checker.site_slots[slot] - 1], site)) return checker.site_slots[slot] - 1;
     checker.sites.push_back(site);
     checker.site_slots[slot] = uint32_t(checker.sites.size());
     return checker.site_slots[slot] - 1;
@@ -43,6 +52,8 @@ void access_fault(Site site, const Site* other, const char* format, ...)
         report.address = library_offset(site.address);
         if (other) {
             report.other_address = library_offset(other->address);
+            for (int i = 0; i < callers_kept; ++i)
+                report.other_callers[i] = other->callers[i] ? library_offset(other->callers[i] - 1) : 0;
             report.other_line = other->at.line;
             snprintf(report.other_file, sizeof report.other_file, "%s", other->at.file ? other->at.file : "");
         }
@@ -168,7 +179,7 @@ static void touch(const void* pointer, size_t bytes, size_t alignment, Kind kind
     if (uintptr_t(pointer) % alignment)
         fault(at, "misaligned access: %s %s %zu bytes at an address that is not a multiple of %zu", what,
               verb(kind), bytes, alignment);
-    if (worker->launch->request->check) check_access(pointer, bytes, kind, {0, at, what});
+    if (worker->launch->request->check) check_access(pointer, bytes, kind, site_here(0, at, what));
 }
 
 void touch_read(const void* pointer, size_t bytes, size_t alignment, const char* what, Place at)
@@ -194,7 +205,7 @@ static SharedByte* shadow_of(const void* pointer)
 void begin_async_write(void* pointer, size_t bytes, Place at)
 {
     if (!worker->launch->request->check) return;
-    check_access(pointer, bytes, Kind::write, {0, at, "an asynchronous copy"}, bytes > 16);
+    check_access(pointer, bytes, Kind::write, site_here(0, at, "an asynchronous copy"), bytes > 16);
     SharedByte* shadow = shadow_of(pointer);
     for (size_t i = 0; i < bytes; ++i) shadow[i].arriving = true;
 }
@@ -218,7 +229,7 @@ void begin_async_read(const void* pointer, size_t bytes, const char* what, Place
     if (!worker->launch->request->check) return;
     const Thread& thread = *worker->running;
     SharedByte* shadow = shadow_of(pointer);
-    const uint32_t site = site_number(*thread.block->group->checker, {0, at, what});
+    const uint32_t site = site_number(*thread.block->group->checker, site_here(0, at, what));
     for (size_t i = 0; i < bytes; ++i) {
         ++shadow[i].leaving;
         shadow[i].reads[0] = {thread.time, number_in_group(thread), site, false, true};
@@ -236,7 +247,7 @@ void end_async_read(const void* pointer, size_t bytes)
 void check_async_read(const void* pointer, size_t bytes, const char* what, Place at)
 {
     if (!worker->launch->request->check) return;
-    const Site site = {0, at, what};
+    const Site site = site_here(0, at, what);
     check_access(pointer, bytes, Kind::read, site, true);
     Group& group = *worker->running->block->group;
     for (Block& block : group.blocks) {

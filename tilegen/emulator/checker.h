@@ -9,12 +9,29 @@ struct Clock {
     uint32_t times[];
 };
 
-// Where an access is in the program: an address in compiled code, or the call of an emulated instruction.
+// Where an access is in the program: an address in compiled code, or the call of an emulated instruction; and
+// the addresses that the functions around it return to, from the inside out.
 struct Site {
     uintptr_t address;
     Place at;
     const char* what;
+    uintptr_t callers[callers_kept];
 };
+
+// To be called where the access is reported: inlined, so that the first frame is that of the reporter.
+__attribute__((always_inline)) inline Site site_here(uintptr_t address, Place at, const char* what)
+{
+    Site site = {address, at, what, {}};
+    const char* const stack = worker->running->stack;
+    void** frame = static_cast<void**>(__builtin_frame_address(0));
+    for (uintptr_t& caller : site.callers) {
+        const char* place = reinterpret_cast<const char*>(frame);
+        if (place < stack || place + 16 > stack + stack_bytes) break;
+        caller = uintptr_t(frame[1]);
+        frame = static_cast<void**>(frame[0]);
+    }
+    return site;
+}
 
 struct Access {
     uint32_t time, thread, site; // time 0: no access

@@ -115,11 +115,14 @@ void report_conflicts(const Checker& checker, const Request& request, Report& re
                count.instructions,
                count.steps,
                count.needed,
+               {},
                count.worst,
                count.bytes,
                count.write,
                site.at.line,
                {}};
+        for (int caller = 0; caller < callers_kept; ++caller)
+            row.callers[caller] = site.callers[caller] ? library_offset(site.callers[caller] - 1) : 0;
         snprintf(row.file, sizeof row.file, "%s", site.at.file ? site.at.file : "");
     }
 }

@@ -4,11 +4,11 @@
 
 namespace tilegen_emulator {
 
-static inline void instrumented(void* pointer, size_t bytes, size_t alignment, Kind kind, void* returns_to)
+__attribute__((always_inline)) static inline void instrumented(void* pointer, size_t bytes, size_t alignment, Kind kind, void* returns_to)
 {
     const Worker* own = current_worker();
     if (!own || !own->running) return;
-    const Site site = {uintptr_t(returns_to) - 1, {nullptr, 0}, nullptr};
+    const Site site = site_here(uintptr_t(returns_to) - 1, {nullptr, 0}, nullptr);
     if (uintptr_t(pointer) % alignment)
         access_fault(site, nullptr,
                      "misaligned access: %s %zu bytes at an address that is not a multiple of %zu",

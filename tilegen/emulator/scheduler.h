@@ -106,9 +106,12 @@ struct Argument {
     int kind; // 0 value, 1 array, 2 array that is only read, 3 tensor map
 };
 
+constexpr int callers_kept = 4;
+
 // How an access to shared memory falls on the banks, over the whole launch.
 struct ConflictRow {
     uint64_t address, instructions, steps, needed; // of a warp; steps without any conflict, and with
+    uint64_t callers[callers_kept];
     uint32_t worst, bytes;
     int write, line;
     char file[256];
@@ -137,6 +140,7 @@ struct Report {
     char message[2048], file[1024], other_file[1024];
     unsigned block[3], thread[3];
     uint64_t address, other_address; // code addresses, relative to the library; 0: none
+    uint64_t other_callers[callers_kept];
     uint64_t blocks, switches, meetings, barriers, shared_bytes;
     double seconds;
     int conflict_count;

@@ -30,7 +30,7 @@ def read_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
     match node:
         case ir.Load(buffer=buffer):
             yield buffer, node.loc
-        case ir.Copy():
+        case ir.Copy() | ir.Scan():
             yield node.src.buffer, node.src.loc
         case ir.Gemm():
             yield node.a.buffer, node.a.loc
@@ -54,7 +54,8 @@ def written_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
     match node:
         case ir.Store(buffer=buffer) | ir.Atomic(buffer=buffer):
             yield buffer, node.loc
-        case ir.Fill(dst=region) | ir.Copy(dst=region) | ir.Reduce(dst=region) | ir.Gemm(c=region):
+        case ir.Fill(dst=region) | ir.Copy(dst=region) | ir.Reduce(dst=region) | ir.Scan(dst=region) | \
+                ir.Gemm(c=region):
             yield region.buffer, region.loc or node.loc
 
 

@@ -37,7 +37,7 @@ def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) 
     builder = parser.builder
     parser.launch, parser.launch_loc = launch, parser.loc(item.context_expr)
     names = _block_names(parser, item, len(launch.grid))
-    builder.inside_kernel = True
+    builder.inside_kernel, builder.threads = True, launch.threads
     with parser.block("kernel") as block:
         unique = [builder.unique(name if name != "_" else f"b{'xyz'[k]}") for k, name in enumerate(names)]
         builder.block_vars = tuple(ir.Var(name, kind="block", loc=parser.launch_loc) for name in unique)

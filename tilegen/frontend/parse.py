@@ -19,7 +19,7 @@ from tilegen.frontend.parser import Frame, Parser, Widen
 from tilegen.frontend.signature import Signature
 from tilegen.frontend.source import Source, source_of
 from tilegen.frontend.suggest import did_you_mean
-from tilegen.language.builder import Builder, activate, deactivate
+from tilegen.language.builder import Builder, Reread, WarpTiles, activate, deactivate
 from tilegen.language.reserved import RESERVED
 from tilegen.language.tensors import ByTarget, Macro, PrimFunc, dynamic
 
@@ -43,11 +43,14 @@ def parse(function: Any, *, target: str = "cuda", values: dict[str, Any] | None 
     plain = inspect.unwrap(function.function if isinstance(function, PrimFunc) else function)
     source = source_of(plain)
     widened: dict[tuple[str, Loc], DType] = {}
-    while True:                              # each turn widens one variable, of which there are finitely many
+    warp_tiles: dict[Loc | None, WarpTiles] = {}
+    while True:                  # each turn is about one more variable or fragment, of which there are finitely many
         try:
-            return _parse(plain, names, source, target, given, widened)
+            return _parse(plain, names, source, target, given, widened, warp_tiles)
         except Widen as wider:
             widened[wider.key] = wider.dtype
+        except Reread as found:
+            warp_tiles[found.place] = found.tiles
 
 
 def form(function: Any) -> str:
@@ -91,9 +94,10 @@ def instantiate(factory: Any, *, target: str = "cuda", values: dict[str, Any] | 
 
 
 def _parse(function: Any, names: dict[str, Any], source: Source, target: str, values: dict[str, Any],
-           widened: dict) -> ir.Kernel:
+           widened: dict, warp_tiles: dict) -> ir.Kernel:
     numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
     builder = Builder(target, numbers, RESERVED)
+    builder.warp_tiles = warp_tiles
     parser = Parser(builder, Constants(builder, values), widened)
     token = activate(builder)
     try:
@@ -117,7 +121,7 @@ def _finish(parser: Parser, signature: Signature, function: Any) -> ir.Kernel:
     lets = _used_lets(parser)
     kernel = ir.Kernel(_kernel_name(source), params, (), (), parser.launch.grid, builder.block_vars,
                        parser.launch.threads, (*lets, *parser.kernel_statements), tuple(builder.requires),
-                       loc=source.name_loc(), launch_loc=parser.launch_loc)
+                       wishes=tuple(builder.wishes), loc=source.name_loc(), launch_loc=parser.launch_loc)
     _require_sizes(parser, params, kernel)
     kernel, fixed = _fix_sizes(kernel, parser.constants)
     _require_known(parser, signature, fixed, function)

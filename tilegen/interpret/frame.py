@@ -63,6 +63,7 @@ class Frame:
     mask: Mask = True
     loops: list[Loop] = field(default_factory=list)
     stored: dict[int, frozenset[str]] = field(default_factory=dict)   # id of a Parallel -> names it writes
+    pending: list[tuple[Value, Value]] = field(default_factory=list)  # asynchronous copies: (place, its values)
 
     def place(self) -> str:
         """Words for an error: the block that was running."""

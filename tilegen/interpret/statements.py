@@ -16,7 +16,8 @@ from tilegen.interpret.frame import (PRIVATE, Frame, Loop, Mask, Memory, at_lane
                                      negate)
 from tilegen.interpret.values import Value, convert, numpy_dtype, poison
 
-_WHOLE_BLOCK = {ir.Copy: "T.copy", ir.Fill: "T.fill", ir.Gemm: "T.gemm", ir.Reduce: "T.reduce"}
+_WHOLE_BLOCK = {ir.Copy: "T.copy", ir.Fill: "T.fill", ir.Gemm: "T.gemm", ir.Reduce: "T.reduce",
+                ir.Scan: "T.cumsum"}
 
 
 def execute(body: tuple[ir.Stmt, ...], frame: Frame) -> None:
@@ -50,6 +51,8 @@ def _step(node: ir.Stmt, frame: Frame) -> None:
             tiles.fill(node, frame)
         case ir.Reduce():
             tiles.reduce(node, frame)
+        case ir.Scan():
+            tiles.scan(node, frame)
         case ir.Atomic():
             tiles.atomic(node, frame)
         case ir.Alloc():
@@ -63,7 +66,8 @@ def _step(node: ir.Stmt, frame: Frame) -> None:
         case ir.Assert():
             _assert(node, frame)
         case ir.Sync():
-            pass
+            if node.waits:
+                tiles.wait(frame)
         case ir.Raw():
             raise TilegenError("TG0204", "the interpreter cannot run a line of a target's own language",
                                node.loc, hint="write it with the operations of T to run it everywhere")

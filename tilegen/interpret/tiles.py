@@ -10,7 +10,7 @@ from tilegen.errors import Loc, TilegenError
 from tilegen.interpret.expressions import evaluate
 from tilegen.interpret.frame import Frame
 from tilegen.interpret.memory import active_positions, memory_of, read_region, write_region
-from tilegen.interpret.values import convert
+from tilegen.interpret.values import convert, poison
 
 _REDUCTIONS = {"sum": numpy.sum, "max": numpy.max, "min": numpy.min, "absmax": numpy.max, "abssum": numpy.sum}
 _COMBINE = {"sum": numpy.add, "max": numpy.maximum, "min": numpy.minimum, "absmax": numpy.maximum,
@@ -22,7 +22,24 @@ def copy(node: ir.Copy, frame: Frame) -> None:
     values = read_region(node.src, frame, evaluate)
     extents = tuple(int(evaluate(e, frame)) for e in node.dst.extents)
     _require_same(values.shape, extents, "T.copy", node.loc)
-    write_region(node.dst, values.reshape(extents), frame, evaluate)
+    if dict(node.options).get("asynchronous"):
+        _start(node.dst, values.reshape(extents), frame)
+    else:
+        write_region(node.dst, values.reshape(extents), frame, evaluate)
+
+
+def _start(dst: ir.Region, values: numpy.ndarray, frame: Frame) -> None:
+    """An asynchronous copy: until `wait` ends it, nothing can be read at its destination but poison."""
+    place = read_region(dst, frame, evaluate)              # a view, since on-chip memory has no outside
+    frame.pending.append((place, convert(values, dst.buffer.dtype).copy()))
+    place[...] = poison(dst.buffer.dtype)
+
+
+def wait(frame: Frame) -> None:
+    """Ends the asynchronous copies, in order."""
+    for place, values in frame.pending:
+        place[...] = values
+    frame.pending.clear()
 
 
 def fill(node: ir.Fill, frame: Frame) -> None:
@@ -73,6 +90,17 @@ def reduce(node: ir.Reduce, frame: Frame) -> None:
     if not node.clear:
         result = _COMBINE[node.op](convert(old, dtype), result)
     write_region(node.dst, result, frame, evaluate)
+
+
+def scan(node: ir.Scan, frame: Frame) -> None:
+    """dst[i] = op of src[0] to src[i] along `dim`, in dst's compute dtype; from the end with reverse."""
+    values = convert(read_region(node.src, frame, evaluate), node.dst.buffer.dtype.compute)
+    extents = tuple(int(evaluate(e, frame)) for e in node.dst.extents)
+    _require_same(values.shape, extents, f"T.cum{node.op}", node.loc)
+    values = numpy.flip(values, node.dim) if node.reverse else values
+    result = _COMBINE[node.op].accumulate(values, axis=node.dim, dtype=values.dtype)
+    result = numpy.flip(result, node.dim) if node.reverse else result
+    write_region(node.dst, result.reshape(extents), frame, evaluate)
 
 
 def atomic(node: ir.Atomic, frame: Frame) -> None:

@@ -5,6 +5,7 @@ Each name is one function that holds its signature, its documentation and the IR
 
 from tilegen.language.activations import gelu, relu, sigmoid, silu, softplus
 from tilegen.language.alloc import alloc_fragment, alloc_local, alloc_shared, alloc_var
+from tilegen.language.asynchronous import copy_async, sync
 from tilegen.language.atomics import atomic_add, atomic_max, atomic_min
 from tilegen.language.debug import assume, device_assert, print, sync_threads
 from tilegen.language.loops import (
@@ -22,27 +23,31 @@ from tilegen.language.scalar import (
     float64, floordiv, floormod, if_then_else, infinity, int8, int16, int32, int64, max_value, min_value,
     truncdiv, truncmod, uint8, uint16, uint32, uint64, where,
 )
+from tilegen.language.scans import cummax, cumsum
+from tilegen.language.scheduling import annotate_min_blocks_per_sm, use_swizzle
 from tilegen.language.tensors import Tensor, by_target, const, dynamic, empty, macro, prim_func
 from tilegen.language.tiles import (
     GemmWarpPolicy, clear, copy, fill, gemm, reduce, reduce_absmax, reduce_abssum, reduce_max, reduce_min,
     reduce_sum,
 )
+from tilegen.language.warp_tiles import gemm_warp
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
 
 __all__ = [
     "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Select", "Serial", "Tensor",
     "Unroll", "Vectorized", "abs", "acos", "acosh", "alloc_fragment", "alloc_local", "alloc_shared",
-    "alloc_var", "asin", "asinh", "assume", "atan", "atan2", "atanh", "atomic_add", "atomic_max",
-    "atomic_min", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool_",
-    "by_target", "cast", "ceil", "ceildiv", "clamp", "clear", "clz", "const", "copy", "copysign", "cos",
-    "cosh", "device_assert", "dynamic", "empty", "erf", "exp", "exp10", "exp2", "fill", "float16",
-    "float32", "float64", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "floor", "floordiv", "floormod",
-    "fmod", "gelu", "gemm", "get_block_binding", "get_thread_binding", "grid", "hypot", "if_then_else",
-    "infinity", "int16", "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log", "log10", "log1p",
-    "log2", "macro", "max", "max_value", "min", "min_value", "nearbyint", "popcount", "pow", "prim_func",
-    "print", "reduce", "reduce_absmax", "reduce_abssum", "reduce_max", "reduce_min", "reduce_sum", "relu",
-    "round", "rsqrt", "serial", "shift_left", "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus",
-    "sqrt", "sync_threads", "tan", "tanh", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64",
-    "uint8", "unroll", "vectorized", "where",
+    "alloc_var", "annotate_min_blocks_per_sm", "asin", "asinh", "assume", "atan", "atan2", "atanh",
+    "atomic_add", "atomic_max", "atomic_min", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or",
+    "bitwise_xor", "bool_", "by_target", "cast", "ceil", "ceildiv", "clamp", "clear", "clz", "const",
+    "copy", "copy_async", "copysign", "cos", "cosh", "cummax", "cumsum", "device_assert", "dynamic",
+    "empty", "erf", "exp", "exp10", "exp2", "fill", "float16", "float32", "float64", "float8_e4m3",
+    "float8_e4m3fn", "float8_e5m2", "floor", "floordiv", "floormod", "fmod", "gelu", "gemm", "gemm_warp",
+    "get_block_binding", "get_thread_binding", "grid", "hypot", "if_then_else", "infinity", "int16",
+    "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "macro",
+    "max", "max_value", "min", "min_value", "nearbyint", "popcount", "pow", "prim_func", "print",
+    "reduce", "reduce_absmax", "reduce_abssum", "reduce_max", "reduce_min", "reduce_sum", "relu", "round",
+    "rsqrt", "serial", "shift_left", "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt",
+    "sync", "sync_threads", "tan", "tanh", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64",
+    "uint8", "unroll", "use_swizzle", "vectorized", "where",
 ]

@@ -17,6 +17,8 @@ def _allocate(operation_name: str, shape, dtype, scope: str) -> ir.Buffer:
         if builder.number(extent) is None:
             raise TilegenError("TG0109", f"{operation_name}: {show(extent)} is known at launch only",
                                builder.argument("shape"), "a tile has a fixed shape: use a constant")
+    if scope == "fragment" and builder.loc in builder.warp_tiles:
+        extents = builder.warp_tiles[builder.loc].shape
     name = builder.unique(builder.result_name or scope, scope)
     buffer = ir.Buffer(name, extents, as_dtype(dtype, builder.argument("dtype")), scope, loc=builder.loc)
     builder.emit(ir.Alloc(buffer, loc=builder.loc))

@@ -29,6 +29,23 @@ class Block:
     names: set[str] = field(default_factory=set)
 
 
+@dataclass(frozen=True)
+class WarpTiles:
+    """How a fragment that was declared as the tile of one warp covers the tile of the block."""
+
+    tile: tuple[int, int]
+    warps: tuple[int, int]
+    shape: tuple[ir.Expr, ir.Expr]       # of the block's tile
+
+
+class Reread(Exception):
+    """A fragment turned out to be one of warp tiles: read the kernel again, with the block's tile for it."""
+
+    def __init__(self, place: Loc | None, tiles: WarpTiles):
+        super().__init__(place, tiles)
+        self.place, self.tiles = place, tiles
+
+
 class Builder:
     """The kernel that is being built, and the call that is being read."""
 
@@ -42,10 +59,13 @@ class Builder:
         self.result_name = ""                # the Python name that receives the result
         self.inside_kernel = False
         self.block_vars: tuple[ir.Var, ...] = ()
+        self.threads: tuple[ir.Expr, ...] = ()
         self.blocks: list[Block] = [Block()]
         self.float_dtype: DType = float32    # of literals and knobs that meet nothing
         self.requires: list[ir.Expr] = []
         self.outputs: list[ir.Param] = []
+        self.wishes: list[ir.Wish] = []
+        self.warp_tiles: dict[Loc | None, WarpTiles] = {}    # by the place where a fragment is allocated
         self.taken: set[str] = set()         # names that no other declaration may use again
         self.used: set[str] = set()          # names of lets, which sibling blocks may share
 

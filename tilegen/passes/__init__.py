@@ -24,6 +24,7 @@ from tilegen.passes.plan_occupancy import plan_occupancy
 from tilegen.passes.plan_parallel import plan_parallel
 from tilegen.passes.plan_pipeline import plan_pipeline
 from tilegen.passes.plan_reduce import plan_reduce
+from tilegen.passes.plan_scan import plan_scan
 from tilegen.passes.plan_storage import plan_storage
 from tilegen.passes.simplify import simplify
 from tilegen.passes.stage_operands import stage_operands
@@ -34,7 +35,7 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, expand_prints, choose_instructions, stage_operands, plan_pipeline, infer_layouts,
             pad_shared, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce,
-            plan_storage,
+            plan_scan, plan_storage,
             insert_barriers, place_shared, plan_occupancy, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements),
 }

@@ -32,6 +32,8 @@ def check_shapes(kernel: ir.Kernel, target=None) -> ir.Kernel:
                 _gemm(node, numbers)
             case ir.Reduce():
                 _reduce(node, numbers)
+            case ir.Scan():
+                _scan(node, numbers)
             case ir.Atomic():
                 _scope(node.buffer, ("global", "shared"), "an atomic update", node.loc)
     return kernel
@@ -173,3 +175,22 @@ def _reduce(node: ir.Reduce, numbers: Numbers) -> None:
                        f"{node.dim} gives {shape}, {node.dst.buffer.name} is {_extents(node.dst, numbers)}",
                        node.dst.loc or node.loc, f"{node.dst.buffer.name} needs the shape {shape}; "
                        f"{allocated(node.dst.buffer)}", spans=_spans(node.src, node.dst))
+
+
+# ---- T.cumsum, T.cummax --------------------------------------------------------------------------
+def _scan(node: ir.Scan, numbers: Numbers) -> None:
+    name = f"T.cum{node.op}"
+    for role, region in (("src", node.src), ("dst", node.dst)):
+        _scope(region.buffer, ("fragment", "shared"), f"{name}: {role}", region.loc,
+               f"T.copy {region.buffer.name} into a fragment first" if region.buffer.scope == "global" else "")
+        if region.buffer.dtype.kind == "bool":
+            raise TilegenError("TG0102", f"{name} does not take bool", region.loc, "make it an int32 tile")
+        if region.buffer.scope == "fragment" and region.extents != region.buffer.shape:
+            raise TilegenError("TG0208", f"{name} takes a fragment as a whole, not a part of {region.buffer.name}",
+                               region.loc or node.loc, "go through a shared tile, whose parts can be taken")
+    source, target = node.src.extents, node.dst.extents
+    if len(source) == len(target) and all(same_extent(a, b, numbers) for a, b in zip(source, target)):
+        return
+    raise TilegenError("TG0101", f"{name}: {node.src.buffer.name} is {_extents(node.src, numbers)}, "
+                       f"{node.dst.buffer.name} is {_extents(node.dst, numbers)}", node.dst.loc or node.loc,
+                       f"{node.dst.buffer.name}: {allocated(node.dst.buffer)}", spans=_spans(node.src, node.dst))

@@ -188,7 +188,7 @@ def _whole_operand(gemm: ir.Gemm, name: str) -> bool:
 
 def _writes(n: ir.Node, name: str) -> bool:
     match n:
-        case ir.Copy() | ir.Fill() | ir.Reduce():
+        case ir.Copy() | ir.Fill() | ir.Reduce() | ir.Scan():
             return n.dst.buffer.name == name
         case ir.Gemm():
             return n.c.buffer.name == name
@@ -199,7 +199,7 @@ def _writes(n: ir.Node, name: str) -> bool:
 
 def _reads_tile(n: ir.Node, name: str) -> bool:
     match n:
-        case ir.Copy() | ir.Reduce():
+        case ir.Copy() | ir.Reduce() | ir.Scan():
             return n.src.buffer.name == name
         case ir.Gemm():
             return name in (n.a.buffer.name, n.b.buffer.name)

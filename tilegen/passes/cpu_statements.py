@@ -19,11 +19,12 @@ from tilegen.passes.cpu_gemm import plan_gemm
 from tilegen.passes.cpu_loops import plan_parallel
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_reduce import plan_reduce
+from tilegen.passes.cpu_scan import plan_scan
 from tilegen.plan import Check, SharedBuffer
 from tilegen.targets.base import Target
 
 _PLANNERS = {ir.Copy: plan_copy, ir.Fill: plan_fill, ir.Gemm: plan_gemm, ir.Parallel: plan_parallel,
-             ir.Reduce: plan_reduce}
+             ir.Reduce: plan_reduce, ir.Scan: plan_scan}
 
 
 def cpu_statements(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -126,7 +127,7 @@ def written(statements: tuple[ir.Stmt, ...]) -> set[str]:
     names: set[str] = set()
     for n in ir.walk(statements):
         match n:
-            case ir.Copy() | ir.Fill() | ir.Reduce():
+            case ir.Copy() | ir.Fill() | ir.Reduce() | ir.Scan():
                 names.add(n.dst.buffer.name)
             case ir.Gemm():
                 names.add(n.c.buffer.name)

@@ -130,7 +130,9 @@ def _component(kernel, plan, classes: Classes, members, threads: int, position: 
             across = {"m": component.m, "n": component.n, "all": THREADS, "": ir.Const(1)}[axis.digit]
             constants += _axis_constants(axis, extent, across, classes.describe(root))
             checks += _axis_checks(axis, extent, across)
-    notes = plan.notes + tuple((f"layout of {b.name}", choice.reason) for b in members.buffers)
+    first, *others = members.buffers
+    notes = (*plan.notes, (f"layout of {first.name}", choice.reason),
+             *((f"layout of {b.name}", f"follows {first.name}") for b in others))
     unique = tuple({c.name: c for c in constants}.values())
     return component, axes, replace(plan, constants=unique, checks=tuple(dict.fromkeys(checks)), notes=notes)
 

@@ -203,6 +203,9 @@ def collect_classes(kernel: ir.Kernel) -> Classes:
                 _relate_copy(classes, node)
             case ir.Reduce():
                 _relate_reduce(classes, node)
+            case ir.Scan():
+                for d in range(len(node.src.buffer.shape)):
+                    classes.unite((node.src.buffer.name, d), (node.dst.buffer.name, d), node.loc)
             case ir.Parallel():
                 _relate_nest(classes, node)
     _refuse_stray_accesses(kernel)

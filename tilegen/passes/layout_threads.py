@@ -79,7 +79,11 @@ def _for_gemm(kernel, classes, members, digits, threads, env) -> Choice:
     _refuse_turned(classes, members, digits)
     rows, cols = (arith.evaluate(classes.extents[k], env) for k in _matrix_keys(classes, gemm))
     by_rows = not gemm.transpose_a and not gemm.transpose_b
-    best = min(((m, threads // m) for m in _divisors(threads)), key=lambda mn: _gemm_cost(rows, cols, *mn, by_rows))
+    grids = [(m, threads // m) for m in _divisors(threads)]
+    asked = next((g.policy for g in members.gemms if isinstance(g.policy, tuple)), None)
+    if asked:                                              # of each warp 4 x 8 threads
+        grids = [(asked[0] * 4, asked[1] * 8)]
+    best = min(grids, key=lambda mn: _gemm_cost(rows, cols, *mn, by_rows))
     choice = Choice(*best, True, digits)
     for other in members.gemms:
         r, c = _matrix_keys(classes, other)
@@ -121,7 +125,8 @@ def for_mma(kernel: ir.Kernel, classes: Classes, members: Members, digits, threa
     for root in members.roots:
         if digits.get(root) == "n":
             choice.vectors[root] = 2
-    choice.reason = chosen.reason
+    choice.reason = (f"{chosen.warps_m} x {chosen.warps_n} warps of 8 x 4 threads, each with pairs of neighbouring columns: "
+                     f"the accumulator of {chosen.helper}")
     return choice
 
 

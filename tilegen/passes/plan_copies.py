@@ -19,6 +19,9 @@ from tilegen.passes.walks import fragment_index, plain_index, strided
 from tilegen.plan import Loop, Move, NestPlan
 from tilegen.targets.base import Target
 
+LEAST_ASYNCHRONOUS = 4                  # bytes of one cp.async
+
+
 def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
 
@@ -121,7 +124,8 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
     src, dst = (other_index, tile_index) if loads else (tile_index, other_index)
     once = None if loads or both_fragments else speaker(planner, planner.layout(tile.buffer), tile.buffer)
     plan = NestPlan(tuple(loops), (), guard=conjunction(guards), once=once,
-                    reason=f"each thread moves its own part of {tile.buffer.name}, {width} elements at a time")
+                    reason=f"each thread moves its own part of {tile.buffer.name}, "
+                    + (f"{width} elements at a time" if width > 1 else "element by element"))
     step = loops[-1].step if loops and width > 1 else ir.Const(1)
     return _finish(planner, copy, src, dst, step, width, plan)
 
@@ -238,7 +242,8 @@ def _finish(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int
 def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Expr, options) -> Move:
     registers = {"fragment", "local"}
     outer = source if source.buffer.scope == "global" else target if target.buffer.scope == "global" else None
-    asynchronous = dict(options).get("asynchronous", False)
+    size = arith.multiply(ir.Const(source.dtype.bytes), step)
+    asynchronous = dict(options).get("asynchronous", False) and planner.value(size) >= LEAST_ASYNCHRONOUS
     verb = ("load" if target.buffer.scope in registers else "store" if source.buffer.scope in registers else "copy")
     if outer is None:
         return Move(f"{verb}_vector", target, source, step)
@@ -251,6 +256,9 @@ def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Ex
         inside = step
     if rows is not None:
         inside = ir.Select(rows, inside, ir.Const(0), ir.const(0).dtype)
+    if asynchronous:
+        least = ir.Const(LEAST_ASYNCHRONOUS)
+        planner.check(arith.binary(">=", size, least), f"cp.async moves at least {LEAST_ASYNCHRONOUS} bytes")
     return Move("copy_async" if asynchronous else f"{verb}_inside", target, source, step, inside)
 
 

@@ -96,7 +96,7 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     if axis.digit != "m" and power and axis.threads <= planner.target.warp_size:
         call = ir.Call(f"device:{verb}_in_warp<{axis.count_name}>", (partial,), dtype)
         return {"combined": call, "why": f"the {axis.threads} threads of a row exchange values inside their warp"}
-    room = ir.Var(_scratch(planner, dtype, scratch), dtype)
+    room = ir.Var(scratch_room(planner, dtype, scratch), dtype)
     if axis.digit == "m" and axis.arrangement:
         at = tuple(ir.Call(f"device:{thread_name(axis, digit)}", (), int32) for digit in "mn")
         name = f"device:{verb}_over_rows<{axis.count_name}, {axis.fast_name}>"
@@ -110,7 +110,7 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     return {"combined": call, "why": f"{axis.threads} threads hold parts of a column: through shared memory"}
 
 
-def _scratch(planner: Planner, dtype: DType, scratch) -> str:
+def scratch_room(planner: Planner, dtype: DType, scratch) -> str:
     """The member of Smem for values of `dtype` on their way between threads."""
     if dtype.name not in scratch:
         wanted = ("scratch", f"scratch_{dtype.name}") if not scratch else (f"scratch_{dtype.name}",)

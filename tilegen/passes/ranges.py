@@ -76,6 +76,16 @@ def knob_values(kernel: ir.Kernel) -> dict[str, int | float | bool]:
     return {knob.name: knob.value for knob in kernel.knobs}
 
 
+def loop_steps(kernel: ir.Kernel) -> dict[str, int]:
+    """{name: a number that divides every value of a loop's variable}, where that is more than 1."""
+    env, steps = knob_values(kernel), {}
+    for loop in ir.walk(kernel.body):
+        if isinstance(loop, ir.For):
+            step = math.gcd(*(arith.multiple_of(e, env, steps) for e in (loop.start, loop.step)))
+            steps[loop.var.name] = math.gcd(step, steps.get(loop.var.name, step))
+    return {name: step for name, step in steps.items() if step > 1}
+
+
 def collect(kernel: ir.Kernel) -> Ranges:
     """Ranges of all names of the kernel; a name that is bound twice gets the union."""
     known = Ranges()

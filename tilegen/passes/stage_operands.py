@@ -18,12 +18,15 @@ from tilegen.targets.base import Target
 
 def stage_operands(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     taken = {b.name for b in ir.walk(kernel) if isinstance(b, ir.Buffer)}
-    staged: dict[tuple[str, str], ir.Buffer] = {}
+    staged: dict[tuple, ir.Buffer] = {}
 
-    def stage(region: ir.Region, scope: str) -> tuple[ir.Region, ir.Buffer | None]:
-        """The same values in `scope`, and the buffer if it is new."""
+    def stage(region: ir.Region, scope: str, whole: bool = False) -> tuple[ir.Region, ir.Buffer | None]:
+        """The same values in `scope`, and the buffer if it is new; with `whole`, a buffer that they fill."""
         old = region.buffer
-        key = (old.name, scope)
+        if whole:
+            region = replace(region, offsets=(ir.Const(0),) * len(region.extents))
+            old = replace(old, shape=region.extents)
+        key = (old.name, scope, old.shape)
         new = staged.get(key)
         if new is None:
             suffix = {"shared": "_staged", "fragment": "_local"}[scope]
@@ -36,6 +39,8 @@ def stage_operands(kernel: ir.Kernel, target: Target) -> ir.Kernel:
             return _stage_gemm(node, stage)
         if isinstance(node, ir.Reduce) and {node.src.buffer.scope, node.dst.buffer.scope} & {"shared", "global"}:
             return _stage_reduce(node, stage)
+        if isinstance(node, ir.Scan) and "shared" in (node.src.buffer.scope, node.dst.buffer.scope):
+            return _stage_scan(node, stage)
         return None
 
     body = ir.rewrite(kernel.body, rule)
@@ -69,6 +74,18 @@ def _stage_reduce(reduce: ir.Reduce, stage):
         after.append(ir.Copy(new, reduce.dst, loc=reduce.loc))
         changes["dst"] = new
     return (*before, replace(reduce, **changes), *after)
+
+
+def _stage_scan(scan: ir.Scan, stage):
+    """Parts of shared tiles become fragments of their own."""
+    before, after, changes = [], [], {}
+    if scan.src.buffer.scope == "shared":
+        changes["src"] = stage(scan.src, "fragment", whole=True)[0]
+        before.append(ir.Copy(scan.src, changes["src"], loc=scan.loc))
+    if scan.dst.buffer.scope == "shared":
+        changes["dst"] = stage(scan.dst, "fragment", whole=True)[0]
+        after.append(ir.Copy(changes["dst"], scan.dst, loc=scan.loc))
+    return (*before, replace(scan, **changes), *after)
 
 
 def _base(name: str) -> str:

@@ -29,7 +29,8 @@ class BankUse:
     """How the accesses of one line to shared memory fall on its 32 banks.
 
     `instructions` of a warp in the whole launch; `ways` is how many steps they took for each step that they
-    would take without conflicts, `worst` the most in one of them; `bytes` are those of one lane.
+    would take without conflicts, `worst` the most in one of them; `bytes` are those of one lane. `calls` are
+    the lines that called it, from the inside out.
     """
 
     line: int
@@ -38,6 +39,7 @@ class BankUse:
     instructions: int
     ways: float
     worst: int
+    calls: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,14 +169,19 @@ def _check_sizes(grid: tuple, block: tuple, cluster: tuple) -> None:
 
 
 def _bank_uses(library: Library, rows: Sequence[ConflictRow]) -> tuple[BankUse, ...]:
-    """One entry a line and width: the compiler may have made several accesses of one."""
+    """One entry a line, width and way of being called: the compiler may have made several accesses of one."""
     sums: dict[tuple, list[int]] = {}
-    lines = symbols.lines_of(library.path, [row.address for row in rows], library.source.name)
-    for row, found in zip(rows, lines):
-        key = (row.line or found[1], "write" if row.write else "read", row.bytes)
+    addresses = [address for row in rows for address in (row.address, *row.callers)]
+    chains = symbols.chains_of(library.path, addresses, library.source.name)
+    each = 1 + len(rows[0].callers) if rows else 1
+    for number, row in enumerate(rows):
+        found = [line for chain in chains[number * each:(number + 1) * each] for line in chain]
+        line = row.line or (found[0] if found else 0)
+        calls = tuple(dict.fromkeys(n for n in found if n != line))
+        key = (line, "write" if row.write else "read", row.bytes, calls)
         total = sums.setdefault(key, [0, 0, 0, 0])
         for i, count in enumerate((row.instructions, row.steps, row.needed)):
             total[i] += count
         total[3] = max(total[3], row.worst)
-    return tuple(BankUse(*key, instructions, needed / steps, worst)
+    return tuple(BankUse(*key[:3], instructions, needed / steps, worst, key[3])
                  for key, (instructions, steps, needed, worst) in sorted(sums.items()))

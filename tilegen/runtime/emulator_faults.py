@@ -43,7 +43,9 @@ class Fault:
             where = f"block {self.block}, thread {self.thread}"
             message = f"{message} ({where}{f', {place.loc.short}' if place else ''})"
         notes = [Note("called", call) for call in place.calls] if place else []
-        notes += [Note("the other access", self.other.loc)] if self.other else []
+        if self.other:
+            notes.append(Note("the other access", self.other.loc))
+            notes += [Note("called", call) for call in self.other.calls]
         if place and place.python:
             notes.append(Note(f"this comes from {place.python.short}"))
         return TilegenError("TG0601", message, place.loc if place else None, notes=tuple(notes))
@@ -62,7 +64,8 @@ def fault_of(library: Path, source: Path, report: ReportRecord, names: Sequence[
     """The fault in `report`. `source` is the emitted file, `names` are what its arguments are called."""
     calls = _calls(library, source, report.calls[:report.call_count])
     place = _place(library, source, report.file.decode(), report.line, report.address, calls)
-    other = _place(library, source, report.other_file.decode(), report.other_line, report.other_address)
+    around = _calls(library, source, report.other_callers)
+    other = _place(library, source, report.other_file.decode(), report.other_line, report.other_address, around)
     message = re.sub(r"\bargument (\d+)", lambda m: f"argument {_name(names, int(m[1]))}",
                      report.message.decode(errors="replace"))
     if not report.has_thread:

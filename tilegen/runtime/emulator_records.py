@@ -9,7 +9,7 @@ from tilegen.errors import TilegenError
 
 _VALUE, _ARRAY, _READ_ONLY_ARRAY, _TENSOR_MAP = 0, 1, 2, 3
 _TENSOR_MAP_MAGIC = 0x746D
-_CALLS = 24
+_CALLS, _CALLERS = 24, 4
 
 
 class Argument(ctypes.Structure):
@@ -22,7 +22,8 @@ class ConflictRow(ctypes.Structure):
     """How one access to shared memory fell on the banks."""
 
     _fields_ = [("address", ctypes.c_uint64), ("instructions", ctypes.c_uint64), ("steps", ctypes.c_uint64),
-                ("needed", ctypes.c_uint64), ("worst", ctypes.c_uint32), ("bytes", ctypes.c_uint32),
+                ("needed", ctypes.c_uint64), ("callers", ctypes.c_uint64 * _CALLERS),
+                ("worst", ctypes.c_uint32), ("bytes", ctypes.c_uint32),
                 ("write", ctypes.c_int), ("line", ctypes.c_int), ("file", ctypes.c_char * 256)]
 
 
@@ -57,7 +58,8 @@ class ReportRecord(ctypes.Structure):
                 ("has_thread", ctypes.c_int), ("message", ctypes.c_char * 2048),
                 ("file", ctypes.c_char * 1024), ("other_file", ctypes.c_char * 1024),
                 ("block", _Three), ("thread", _Three), ("address", ctypes.c_uint64),
-                ("other_address", ctypes.c_uint64), ("blocks", ctypes.c_uint64),
+                ("other_address", ctypes.c_uint64),
+                ("other_callers", ctypes.c_uint64 * _CALLERS), ("blocks", ctypes.c_uint64),
                 ("switches", ctypes.c_uint64), ("meetings", ctypes.c_uint64),
                 ("barriers", ctypes.c_uint64), ("shared_bytes", ctypes.c_uint64),
                 ("seconds", ctypes.c_double), ("conflict_count", ctypes.c_int),

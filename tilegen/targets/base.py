@@ -22,6 +22,7 @@ class Target:
     max_registers: int = 255  # of 32 bits, per thread
     register_file: int = 0  # of 32 bits, per SM; 0: occupancy is left to the compiler
     resident_threads: int = 2048  # of all blocks that an SM holds at once
+    resident_blocks: int = 32  # that an SM holds at once
     vector_bytes: int = 16  # widest memory access
     async_copies: bool = False  # copies from global to shared memory in the background
     includes: tuple[str, ...] = ()

@@ -13,8 +13,9 @@ SHARED = {70: 98304, 72: 98304, 75: 65536, 80: 166912, 86: 101376, 87: 166912, 8
 ARCHS = tuple(f"sm_{n}" for n in SHARED) + ("sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a")
 
 
-# Threads that an SM holds at once, where it is not 2048.
+# Threads and blocks that an SM holds at once, where they are not 2048 and 32.
 RESIDENT_THREADS = {75: 1024, 86: 1536, 87: 1536, 89: 1536, 120: 1536, 121: 1536}
+RESIDENT_BLOCKS = {75: 16, 86: 16, 87: 16, 89: 24, 120: 24, 121: 24}
 
 
 def capability(arch: str) -> int:
@@ -26,5 +27,6 @@ def make(arch: str) -> Target:
     """The facts of one arch of ARCHS."""
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
                   max_shared=SHARED[capability(arch)], types=C_TYPES, functions=gpu_functions(),
-                  register_file=65536, resident_threads=RESIDENT_THREADS.get(capability(arch), 2048), async_copies=capability(arch) >= 80,
+                  register_file=65536, resident_threads=RESIDENT_THREADS.get(capability(arch), 2048),
+                  resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
                   compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")

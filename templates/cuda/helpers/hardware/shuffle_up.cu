@@ -1,0 +1,5 @@
+// x of the lane `offset` below this one.
+template <class T> __device__ T shuffle_up(T x, int offset)
+{
+    return __shfl_up_sync(0xffffffff, x, offset);
+}

@@ -1,0 +1,11 @@
+// Sum of x over the lanes up to this one, in groups of WIDTH neighbouring lanes; BACKWARD: from this one on.
+template <int WIDTH, bool BACKWARD = false, class T> __device__ T sum_scan_in_warp(T x)
+{
+    const int lane = threadIdx.x % WIDTH, place = BACKWARD ? WIDTH - 1 - lane : lane;
+    #pragma unroll
+    for (int offset = 1; offset < WIDTH; offset *= 2) {
+        const T other = BACKWARD ? shuffle_down(x, offset) : shuffle_up(x, offset);
+        if (place >= offset) x = sum_of(other, x);
+    }
+    return x;
+}

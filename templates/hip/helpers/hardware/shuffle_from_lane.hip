@@ -1,0 +1,2 @@
+// x of the lane `source`.
+template <class T> __device__ T shuffle_from_lane(T x, int source) { return __shfl(x, source); }

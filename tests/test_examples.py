@@ -1,0 +1,45 @@
+"""Each example runs as a program on the CPU, and by `tilegen run`, and says what it did."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from generated_files import EXAMPLES, ROOT
+
+# Sizes for `tilegen run`, small enough for plain NumPy.
+SIZES = {"01_add": "M=100 N=300", "02_saxpy": "n=5000", "03_transpose": "M=100 N=70", "04_softmax": "M=3 N=500",
+         "05_layernorm": "M=3 N=500", "06_gemm": "M=130 N=70 K=50", "07_gemm_bias_gelu": "M=130 N=70 K=50",
+         "08_batched_gemm": "batch=2 M=70 N=50 K=40", "09_gemm_tensor_core": "M=130 N=70 K=50",
+         "10_flash_attention": "heads=2 queries=70 keys=90"}
+
+
+def output_of(*command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TILEGEN_TARGET": "cpu"}
+    finished = subprocess.run([sys.executable, *command], cwd=ROOT, env=environment, text=True, capture_output=True)
+    assert finished.returncode == 0, finished.stderr
+    return finished.stdout
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_a_program_that_checks_itself(example):
+    lines = output_of(f"examples/{example}.py").splitlines()
+    assert len(lines) == 1 and "NumPy" in lines[0]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_runs_by_the_command_line(example):
+    values = [part for size in SIZES[example].split() for part in ("-D", size)]
+    output = output_of("-m", "tilegen", "run", f"examples/{example}.py", "--on", "cpu", *values)
+    assert re.search(r"worst error|equal", output), output
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_short_and_says_what_it_shows(example):
+    text = (ROOT / "examples" / f"{example}.py").read_text()
+    docstring = text.split('"""')[1]
+    assert docstring.endswith(".") and "\n" not in docstring
+    kernel, _, program = text.partition('if __name__ == "__main__":')
+    assert len(kernel.splitlines()) <= 65 and 3 <= len(program.strip().splitlines()) <= 8
+    assert max(map(len, text.splitlines())) <= 110

@@ -1,0 +1,39 @@
+"""Running sums and maxima along a dimension of a tile: T.cumsum, T.cummax."""
+
+from __future__ import annotations
+
+from tilegen import ir
+from tilegen.errors import TilegenError
+from tilegen.language.builder import current, operation
+from tilegen.language.text import describe
+from tilegen.language.values import as_flag, as_number, as_region
+
+
+def _scan(op: str, src, dst, dim, reverse) -> None:
+    builder = current()
+    name = f"T.cum{op}"
+    source = as_region(src, f"{name}: src", builder.argument("src"))
+    target = source if dst is None else as_region(dst, f"{name}: dst", builder.argument("dst"))
+    rank = len(source.extents)
+    axis = as_number(dim, "dim", builder.argument("dim"))
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise TilegenError("TG0106", f"{name}: there is no dimension {axis} in {describe(source.buffer)}",
+                           builder.argument("dim"))
+    builder.emit(ir.Scan(op, source, target, axis % rank,
+                         as_flag(reverse, "reverse", builder.argument("reverse")), loc=builder.loc))
+
+
+@operation(takes_tiles=True)
+def cumsum(src, dst=None, dim=-1, reverse=False) -> None:
+    """dst[i] = src[0] + ... + src[i] along `dim`; with reverse, from the end. Without dst, in place.
+
+    Both are fragments or shared tiles of one shape; sums are kept in dst's compute dtype. Raises TG0101
+    where the shapes differ, TG0102 for bool, TG0103 for a wrong scope, TG0106 for a missing dimension.
+    """
+    _scan("sum", src, dst, dim, reverse)
+
+
+@operation(takes_tiles=True)
+def cummax(src, dst=None, dim=-1, reverse=False) -> None:
+    """dst[i] = the maximum of src[0], ..., src[i] along `dim`. Operands and errors as in T.cumsum."""
+    _scan("max", src, dst, dim, reverse)
