@@ -1,4 +1,4 @@
-"""C = A @ B in float16 on the tensor cores: the kernel of 06_gemm.py with another dtype and deeper stages."""
+"""C = A @ B in float16 on the tensor cores: the kernel of 06_gemm.py with other dtypes and deeper stages."""
 
 import numpy
 

@@ -52,6 +52,73 @@ def of_a_vector(op, n, threads):
     return kernel
 
 
+@case({}, op=("bitand", "bitor", "bitxor"), dim=(0, 1), dtype=("int32", "uint8", "uint64"))
+def of_bits(op, dim, dtype):
+    @T.prim_func
+    def kernel(A: T.Tensor((12, 40), dtype), B: T.Tensor((12 if dim else 40,), dtype)):
+        with T.Kernel(1, threads=64) as _:
+            local = T.alloc_fragment((12, 40), dtype)
+            result = T.alloc_fragment((12 if dim else 40,), dtype)
+            T.copy(A, local)
+            T.fill(result, 3)
+            T.reduce(local, result, op, dim=dim, clear=dim == 0)
+            T.copy(result, B)
+    return kernel
+
+
+@case({}, op=("bitor", "bitand"), n=(256, 100), threads=(32, 128))
+def bits_of_a_vector(op, n, threads):
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "int32"), B: T.Tensor((1,), "int32")):
+        with T.Kernel(1, threads=threads) as _:
+            local = T.alloc_fragment((n,), "int32")
+            result = T.alloc_fragment((1,), "int32")
+            T.copy(A, local)
+            T.reduce(local, result, op, dim=0)
+            T.copy(result, B)
+    return kernel
+
+
+@case({"M": 40}, where=("fragment", "shared"), dtype=("float32", "float16", "int32", "bool"))
+def votes(where, dtype):
+    """One row in four is all zeros, one has a single other element, one a single zero."""
+    @T.prim_func
+    def kernel(A: T.Tensor((M, 50), dtype), B: T.Tensor((M, 3), "int32")):
+        with T.Kernel(M, threads=64) as by:
+            tile = T.alloc_fragment((1, 50), dtype) if where == "fragment" else T.alloc_shared((1, 50), dtype)
+            for j in T.Parallel(50):
+                one = T.if_then_else(by % 4 < 2, j == by % 50, j != by % 50)
+                tile[0, j] = T.if_then_else(by % 4 == 0, False, one)
+            B[by, 0] = T.cast(T.any_of(tile), "int32")
+            holds = T.all_of(tile)
+            if holds or by % 4 == 3:
+                B[by, 1] = 1
+            else:
+                B[by, 1] = 0
+            for j in T.Parallel(50):
+                tile[0, j] = 1
+            B[by, 2] = T.cast(T.all_of(tile), "int32")
+    return kernel
+
+
+@case({})
+def votes_of_a_loop(A: T.Tensor[(64,), "int32"], B: T.Tensor[(64,), "int32"]):
+    """Halves everything until nothing is left."""
+    with T.Kernel(1, threads=32) as _:
+        tile = T.alloc_shared((64,), "int32")
+        steps = T.alloc_var("int32", init=0)
+        for i in T.Parallel(64):
+            tile[i] = (A[i] + 100) * i
+        while steps < 40:
+            if not T.any_of(tile[8:56]):
+                break
+            for i in T.Parallel(64):
+                tile[i] = tile[i] // 2
+            steps += 1
+        for i in T.Parallel(64):
+            B[i] = tile[i] + steps
+
+
 @case({}, op=("sum", "max"), dim=(0, 1, 2))
 def of_three_dimensions(op, dim):
     shape = (4, 8, 16)

@@ -7,38 +7,40 @@ import tilegen.language as T
 M, N = T.dynamic("M"), T.dynamic("N")
 
 
-@case({"M": 20, "N": 50}, dim=(0, 1, -1), reverse=(False, True), op=("cumsum", "cummax"), where=("fragment", "shared"))
-def scan_of_a_matrix(dim, reverse, op, where):
+@case({"M": 20, "N": 50}, dim=(0, -1), reverse=(False, True), where=("fragment", "shared"))
+def scan_of_a_matrix(dim, reverse, where):
     @T.prim_func
-    def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32")):
+    def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N), "float32")):
         with T.Kernel(T.ceildiv(M, 16), threads=64) as by:
             tile = T.alloc_fragment((16, 64), "float32") if where == "fragment" else T.alloc_shared((16, 64), "float32")
+            largest = T.alloc_fragment((16, 64), "float32")
             T.copy(A[by * 16, 0], tile)
-            if op == "cumsum":
-                T.cumsum(tile, dim=dim, reverse=reverse)
-            else:
-                T.cummax(tile, dim=dim, reverse=reverse)
+            T.cummax(tile, largest, dim=dim, reverse=reverse)
+            T.cumsum(tile, dim=dim, reverse=reverse)
             T.copy(tile, B[by * 16, 0])
+            T.copy(largest, C[by * 16, 0])
     return kernel
 
 
-@case({}, dtype=("float64", "float16", "bfloat16", "int32", "int64", "int8"), dim=(0, 1))
-def scan_of_a_dtype(dtype, dim):
+@case({}, dtype=("float64", "float16", "bfloat16", "int32", "int64", "int8"))
+def scan_of_a_dtype(dtype):
     @T.prim_func
     def kernel(A: T.Tensor((12, 40), dtype), B: T.Tensor((12, 40), dtype), C: T.Tensor((12, 40), dtype)):
         with T.Kernel(1, threads=64) as _:
             tile = T.alloc_fragment((12, 40), dtype)
             result = T.alloc_fragment((12, 40), dtype)
             T.copy(A, tile)
-            T.cumsum(tile, result, dim=dim)
+            T.cumsum(tile, result, dim=1)
             T.copy(result, B)
-            T.cummax(tile, result, dim=dim, reverse=True)
+            T.cummax(tile, result, dim=0, reverse=True)
             T.copy(result, C)
     return kernel
 
 
-@case({}, n=(512, 100, 1), threads=(32, 96, 256), reverse=(False, True))
-def scan_of_a_vector(n, threads, reverse):
+@case({}, shape=((512, 256), (512, 32), (100, 96), (1, 32)), reverse=(False, True))
+def scan_of_a_vector(shape, reverse):
+    n, threads = shape
+
     @T.prim_func
     def kernel(A: T.Tensor((n,), "int32"), B: T.Tensor((n,), "int32")):
         with T.Kernel(1, threads=threads) as _:

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy
 import pytest
-from planted.faults import FAULTS, NATIVE, ROOT, WRONG_SWIZZLE
+from planted.faults import FAULTS, NATIVE, ROOT, SUFFIXES, WRONG_SWIZZLE, emitted
 
 from tilegen import cli, debugging, kernel_files, placement
 from tilegen.check import compare, rule
@@ -55,9 +55,14 @@ def reference(example, **values):
     return kernel.specialize(**values).specialised("cuda", "sm_80").kernel
 
 
-def contract_of(example, target="cuda", suffix=".cu"):
-    path = GENERATED / target / f"{example}{suffix}"
-    return read_contract(path.read_text(), str(path))
+def python_line(place):
+    """The text at `06_gemm.py:19`."""
+    name, _, number = place.partition(":")
+    return (EXAMPLES / name).read_text().splitlines()[int(number) - 1]
+
+
+def contract_of(example):
+    return read_contract(emitted(example), f"{example}.cu")
 
 
 # ---- Planted faults ------------------------------------------------------------------------------
@@ -68,6 +73,7 @@ def test_a_planted_fault_is_found(checked, tmp_path, planted):
     fault = next(f for f in found["faults"] if planted.message in f["message"])
     assert planted.lines() & {fault["line"], *fault["called_from"]}
     assert fault["python"] in planted.python_places()
+    assert fault["other"] is None or fault["other"]["python"].startswith(planted.python_file.name)
     assert len(fault["block"]) == len(fault["thread"]) == 3 and fault["met"]
 
 
@@ -100,7 +106,7 @@ def test_wrong_numbers_are_traced_to_their_writer(checked, tilegen, tmp_path):
 
 def test_what_nobody_writes_is_said_to_be_unwritten(tilegen, tmp_path):
     file = tmp_path / "edited.cu"
-    text = (GENERATED / "cuda" / "01_add.cu").read_text()
+    text = emitted("01_add")
     file.write_text(text.replace("bx * BN + j < N)", "bx * BN + j < N - 1)"))
     status, out, _ = tilegen("check", file, "--against", EXAMPLES / "01_add.py", "--shape", "M=2,N=5",
                              "--order", "forward")
@@ -108,12 +114,40 @@ def test_what_nobody_writes_is_said_to_be_unwritten(tilegen, tmp_path):
     assert "no thread wrote it" in out and "in the tile of block (0, 0, 0), at [0, 4] of it" in out
 
 
+DEADLOCK = """
+__device__ int helper(int x)
+{
+    if (threadIdx.x == 5)
+        __syncwarp();
+    else
+        __syncthreads();
+    return x + threadIdx.x;
+}
+"""
+
+
+def test_a_deadlock_is_followed_out_of_its_helper(checked, tmp_path):
+    """The thread that is reported does not run then: its calls are read from where it waits."""
+    file = tmp_path / "edited.cu"
+    text = emitted("01_add").replace("// ---- The kernel", DEADLOCK + "// ---- The kernel")
+    file.write_text(text.replace("const int bx = blockIdx.x,", "const int bx = helper(blockIdx.x) - threadIdx.x,"))
+    status, found = checked(file, "--against", EXAMPLES / "01_add.py", "--shape", "M=8,N=8", "--order", "forward")
+    fault, = found["faults"]
+    lines = file.read_text().splitlines()
+    assert status == 1 and fault["message"].startswith("deadlock: ")
+    assert lines[fault["line"] - 1].strip() in ("__syncwarp();", "__syncthreads();")
+    assert [lines[line - 1].strip()[:25] for line in fault["called_from"]] == ["const int bx = helper(blo"]
+    assert "T.Kernel(" in python_line(fault["python"])
+
+
 # ---- Files that are right ------------------------------------------------------------------------
-@pytest.mark.parametrize("target, suffix", [("cuda", ".cu"), ("hip", ".hip"), ("maca", ".maca"), ("cpu", ".cpp")])
-def test_a_right_file_passes_in_every_shape_and_order(checked, target, suffix):
-    status, found = checked(GENERATED / target / f"03_transpose{suffix}", "--against", EXAMPLES / "03_transpose.py")
+@pytest.mark.parametrize("target", SUFFIXES)
+def test_a_right_file_passes_in_every_shape_and_order(checked, tmp_path, target):
+    file = tmp_path / f"right{SUFFIXES[target]}"
+    file.write_text(emitted("03_transpose", target))
+    status, found = checked(file, "--against", EXAMPLES / "03_transpose.py")
     names = {s["shape"] for s in found["shapes"]}
-    assert status == 0 and found["ok"] and not found["faults"] and found["against"] == "03_transpose.py:10"
+    assert status == 0 and found["ok"] and not found["faults"] and found["against"].startswith("03_transpose.py:")
     assert {"whole tiles", "ragged", "one element", "no M", "no N"} <= names
     assert all(s["ok"] and not s["refused"] for s in found["shapes"])
     assert found["orders"] == (["native"] if target == "cpu" else ["forward", "reverse", "random"])
@@ -123,7 +157,7 @@ def test_an_edited_knob_is_compared_with_the_same_meaning(checked, tmp_path):
     """BN bounds N in softmax: the interpreter has to know the new one."""
     (tmp_path / "04_softmax.py").write_text((EXAMPLES / "04_softmax.py").read_text())
     file = tmp_path / "edited.cu"
-    text = (GENERATED / "cuda" / "04_softmax.cu").read_text()
+    text = emitted("04_softmax")
     file.write_text(re.sub(r"constexpr int BN = 8192;", "constexpr int BN = 2048;", text))
     status, found = checked(file, "--order", "random")
     assert status == 0 and found["against"], "the Python file beside it is found"
@@ -134,7 +168,7 @@ def test_an_edited_knob_is_compared_with_the_same_meaning(checked, tmp_path):
 
 def test_without_its_kernel_only_faults_are_looked_for(tilegen, tmp_path):
     file = tmp_path / "transpose.cu"
-    file.write_text((GENERATED / "cuda" / "03_transpose.cu").read_text())
+    file.write_text(emitted("03_transpose"))
     status, out, _ = tilegen("check", file, "--shape", "M=40,N=33")
     assert status == 0 and "only faults are looked for" in out and "name it by --against" in out
     assert "given: M=40 N=33  no faults" in out
@@ -166,16 +200,27 @@ def test_constant_sizes_and_results_that_depend_on_the_order(tilegen, tmp_path):
 
 def test_bank_conflicts_are_listed(tilegen, tmp_path):
     file = tmp_path / "edited.cu"
-    text = (GENERATED / "cuda" / "03_transpose.cu").read_text()
+    text = emitted("03_transpose")
     file.write_text(re.sub(r"\[BT \+ \w+\]|\[BT\]\[BT\]", lambda m: m[0] if "+" not in m[0] else "[BT]", text))
     status, out, _ = tilegen("check", file, "--shape", "M=64,N=64", "--order", "forward")
-    assert status == 0 and re.search(r"edited\.cu:\d+  (read|write) of 4 bytes, 32 ways on average, 32 at worst", out)
-    assert "03_transpose.py:" in out
+    assert status == 0 and re.search(r"edited\.cu:\d+  read of 4 bytes, 32 ways on average, 32 at worst  "
+                                     r"\(03_transpose\.py:\d+\)\n +.*= s\.tile\[", out)
+
+
+def test_both_accesses_are_followed_to_the_kernel(checked, tmp_path):
+    """Both lie in helpers, which several lines of the kernel call."""
+    planted = next(p for p in FAULTS if p.name.startswith("a wait"))
+    _, found = checked(planted.write(tmp_path), "--shape", planted.shape, "--order", "forward",
+                       "--against", planted.python_file)
+    text = planted.text().splitlines()
+    fault = found["faults"][0]
+    assert any("&s.A_shared[stage][row][col]" in text[line - 1] for line in fault["other"]["called_from"])
+    assert "T.copy(A[" in python_line(fault["other"]["python"]) and "T.gemm(" in python_line(fault["python"])
 
 
 def test_edits_that_the_emulator_cannot_see_are_named(tilegen, tmp_path):
     file = tmp_path / "edited.cu"
-    text = (GENERATED / "cuda" / "04_softmax.cu").read_text()
+    text = emitted("04_softmax")
     assert unchecked_edits(text, contract_of("04_softmax"), reference("04_softmax")) == []
     changed = text.replace("__shfl_xor_sync(0xffffffff, x, offset)", "__shfl_xor_sync(0x7fffffff, x, offset)")
     line = 1 + changed[:changed.index("0x7fffffff")].count("\n")
@@ -251,11 +296,12 @@ def test_shapes_know_the_tiles_of_grid_and_loops():
 def test_tiles_follow_from_the_python(index, block, origin):
     values = {k.name: k.value for k in reference("06_gemm").knobs} | {"M": 300, "N": 256, "K": 8}
     found = tile_of(reference("06_gemm"), "C", index, values)
-    assert found.block == block and found.origin == origin and found.loc.line == 22
+    assert found.block == block and found.origin == origin
+    assert "T.copy(C_local, C[" in found.loc.text()
 
 
 def test_addresses_of_shared_memory_get_names():
-    text = (GENERATED / "cuda" / "06_gemm.cu").read_text()
+    text = emitted("06_gemm")
     contract = contract_of("06_gemm")
     pitch = contract.value("BK + A_PAD", {})
     address = 1024 + 4 * (3 * pitch + 7)

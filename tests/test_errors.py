@@ -13,9 +13,7 @@ import pytest
 
 from tilegen.errors import CODES, TilegenError
 from tilegen.frontend import parse
-from tilegen.passes.check_bounds import check_bounds
-from tilegen.passes.check_defined import check_defined
-from tilegen.passes.check_shapes import check_shapes
+from tilegen.jit import CHECKS
 
 FOLDER = Path(__file__).parent / "errors"
 EXPECTED = re.compile(r"# error: (TG\d{4})\s*(.*)$")
@@ -56,7 +54,7 @@ def places(loc):
 
 def checked(function, values):
     kernel = parse(function, values=values)
-    for check in (check_shapes, check_bounds, check_defined):
+    for check in CHECKS:
         kernel = check(kernel)
     return kernel
 

@@ -63,7 +63,7 @@ def test_emitting_takes_less_than_a_tenth_of_a_second():
     times = []
     for _ in range(5):
         made = file.specialised()
-        started = time.perf_counter()
+        started = time.process_time()
         made.source
-        times.append(time.perf_counter() - started)
+        times.append(time.process_time() - started)
     assert min(times) < 0.1

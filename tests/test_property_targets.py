@@ -3,6 +3,9 @@
 `python tests/random_programs.py cuda 0 200` runs more of them, and shrinks what fails.
 """
 
+import random
+import time
+
 import pytest
 from comparison import check, on_target
 from programs import draw_program
@@ -14,3 +17,16 @@ SEEDS = {"cpu": range(5), "cuda": range(100, 130), "hip": range(200, 212), "maca
 @pytest.mark.parametrize("target, seed", [(name, seed) for name, seeds in SEEDS.items() for seed in seeds])
 def test_a_random_program_gives_what_the_interpreter_gives(target, seed):
     check(draw_program(seed), on_target, target, seed)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("target", SEEDS)
+def test_random_programs_for_some_minutes(target, request):
+    """With `--fuzz-minutes N`: new programs every time, for a part of N minutes on each target."""
+    end = time.monotonic() + 60 * request.config.getoption("--fuzz-minutes") / len(SEEDS)
+    while time.monotonic() < end:
+        seed = random.SystemRandom().randrange(10**9)
+        try:
+            check(draw_program(seed), on_target, target, seed)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error

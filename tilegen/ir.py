@@ -181,7 +181,8 @@ class Gemm(Stmt):
 
 @dataclass(frozen=True)
 class Reduce(Stmt):
-    """dst = op over dimension `dim` of src (clear), or dst = op(dst, that). op: sum max min absmax abssum."""
+    """dst = op over dimension `dim` of src (clear), or dst = op(dst, that). op: sum max min absmax abssum bitand
+    bitor bitxor."""
     op: str
     src: Region
     dst: Region
@@ -197,6 +198,14 @@ class Scan(Stmt):
     dst: Region
     dim: int
     reverse: bool = False
+
+
+@dataclass(frozen=True)
+class Vote(Stmt):
+    """dst, a bool variable, becomes whether any (all) of src are not 0: the same in the whole block. op: any all."""
+    op: str
+    src: Region
+    dst: Buffer
 
 
 @dataclass(frozen=True)

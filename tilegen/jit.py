@@ -15,13 +15,14 @@ from tilegen.emit.file import emit_file
 from tilegen.errors import TilegenError
 from tilegen.frontend.source import source_of
 from tilegen.language.tensors import PrimFunc
+from tilegen.passes.check_async import check_async
 from tilegen.passes.check_bounds import check_bounds
 from tilegen.passes.check_defined import check_defined
 from tilegen.passes.check_shapes import check_shapes
 from tilegen.runtime.load import Loaded, load
 from tilegen.targets import Target
 
-CHECKS = (check_shapes, check_defined, check_bounds)
+CHECKS = (check_shapes, check_defined, check_async, check_bounds)
 
 
 class Specialised:

@@ -131,7 +131,7 @@ def bank_conflicts(addresses: Sequence[int], bytes_each: int, banks: int = 32) -
     for start in range(0, len(addresses), lanes):
         words: dict[int, set[int]] = {}
         for address in addresses[start:start + lanes]:
-            for word in range(address // 4, (address + max(bytes_each, 4) - 1) // 4 + 1):
+            for word in range(address // 4, (address + bytes_each - 1) // 4 + 1):
                 words.setdefault(word % banks, set()).add(word)
         worst = max(worst, max((len(w) for w in words.values()), default=1))
     return worst

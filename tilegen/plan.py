@@ -75,7 +75,8 @@ class PlacedBuffer(ir.Buffer):
 
 @dataclass(frozen=True)
 class NestPlan:
-    """How a data-parallel statement (copy, fill, parallel) runs: loops around a body."""
+    """How a data-parallel statement (copy, fill, parallel) runs: loops around a body. Where `whole`
+    holds, the loops run around the shorter `whole_body` instead."""
 
     loops: tuple[Loop, ...]
     body: tuple[ir.Stmt, ...]
@@ -83,7 +84,8 @@ class NestPlan:
     once: ir.Expr | None = None          # around the whole nest: which threads take part
     lets: tuple[ir.Let, ...] = ()        # before the loops
     reason: str = ""
-    template: str = "nest"
+    whole: ir.Expr | None = None
+    whole_body: tuple[ir.Stmt, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ class MmaChoice:
     a_registers: int                     # of one lane for one instruction
     b_registers: int
     a_in_registers: bool = False
+    a_form: str = "matrix"               # how a lane gets its registers, see passes/mma_operands.py
+    b_form: str = "matrix"
     reason: str = ""
 
 
@@ -128,6 +132,7 @@ class PipelinePlan:
     load: str                            # the name of the function that fills a stage
     buffers: tuple[str, ...]
     reason: str = ""
+    sync: ir.Sync | None = None          # of the user, which the pipeline's own barrier stands for
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,15 @@ class SharedBuffer:
 
 
 @dataclass(frozen=True)
+class BlockOrder:
+    """The blocks of a grid in panels: `helper` is the device function that gives a block its place."""
+
+    helper: str
+    size: ir.Expr
+    wish: ir.Wish
+
+
+@dataclass(frozen=True)
 class KernelPlan:
     """What holds for the whole kernel."""
 
@@ -161,3 +175,4 @@ class KernelPlan:
     shared: tuple[SharedBuffer, ...] = ()
     scratch: tuple = ()                            # (type name, (member of Smem, elements)): room for reductions
     notes: tuple[tuple[str, str], ...] = ()        # (subject, reason), in order of decision
+    order: BlockOrder | None = None

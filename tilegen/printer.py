@@ -176,6 +176,8 @@ def _simple(node: ir.Stmt) -> str:
                 return f"T.clear({_region(dst)})"
             return f"T.fill({_region(dst)}, {expression(value)})"
         case ir.Copy(src=src, dst=dst):
+            if dict(node.options).get("asynchronous"):
+                return f"T.copy_async({_region(src)}, {_region(dst)})"
             return f"T.copy({_region(src)}, {_region(dst)}{_options(node)})"
         case ir.Gemm():
             return _gemm(node)
@@ -185,6 +187,8 @@ def _simple(node: ir.Stmt) -> str:
         case ir.Scan(op=op, src=src, dst=dst, dim=dim):
             reverse = ", reverse=True" if node.reverse else ""
             return f"T.cum{op}({_region(src)}, {_region(dst)}, dim={dim}{reverse})"
+        case ir.Vote(op=op, src=src, dst=dst):
+            return f"{dst.name} = T.{op}_of({_region(src)})"
         case ir.Atomic(op=op, buffer=buffer, indices=indices, value=value):
             return f"T.atomic_{op}({_element(buffer, indices)}, {expression(value)})"
         case ir.Let(var=var, value=value):
@@ -196,7 +200,7 @@ def _simple(node: ir.Stmt) -> str:
         case ir.Continue():
             return "continue"
         case ir.Sync(reason=reason):
-            return "T.sync_threads()" + (f"  # {reason}" if reason else "")
+            return ("T.sync()" if node.waits else "T.sync_threads()") + (f"  # {reason}" if reason else "")
         case ir.Print(message=message, values=values):
             return "T.print(" + ", ".join([repr(message), *map(show, values)]) + ")"
         case ir.Assert(condition=condition, message=message):
@@ -234,7 +238,14 @@ def _kernel(node: ir.Kernel) -> list[str]:
     names = f"({names})" if len(node.block_vars) > 1 else names
     lines += [f"    # {line}" for line in _kernel_plan(node.plan)]
     lines.append(f"    with T.Kernel({_list(node.grid)}, threads={threads}) as {names}:")
+    lines += [f"        {_wish(w)}" for w in node.wishes]
     return lines + [f"    {line}" for line in _body(node.body)]
+
+
+def _wish(wish: ir.Wish) -> str:
+    if wish.name == "min_blocks":
+        return f"T.annotate_min_blocks_per_sm({expression(wish.value)})"
+    return f'T.use_swizzle({expression(wish.value)}, order="{wish.name.removesuffix("_panels")}")'
 
 
 def _knob(knob: ir.Knob) -> str:

@@ -60,7 +60,7 @@ static void add_block(const float* __restrict__ A, const float* __restrict__ B,
     const int rows = std::min(BM, M - by * BM);
     const int columns = std::min(BN, N - bx * BN);
 
-    // 01_add.py:13  for i, j in T.Parallel(BM, BN):
+    // 01_add.py:14  for i, j in T.Parallel(BM, BN):
     for (int i = 0; i < rows; ++i)
         for (int j = 0; j < columns; j += LANES)
             store_float32_first(&C[(by * BM + i) * N + bx * BN + j],
@@ -75,7 +75,7 @@ extern "C" void add(const float* __restrict__ A, const float* __restrict__ B, fl
 {
 #pragma omp parallel
     {
-        // 01_add.py:12  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
+        // 01_add.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
 #pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
@@ -89,7 +89,7 @@ extern "C" void add(const float* __restrict__ A, const float* __restrict__ B, fl
 //     {"name": "B", "dtype": "float32", "shape": ["M", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"],
 //   "source": "01_add.py:10", "ir": "sha256:39d6c880da6d3461",
-//   "map": {"13": [63, 77], "12": [78, 83]}}
+//   "map": {"14": [63, 77], "13": [78, 83]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -151,11 +151,11 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<float>& C, int M,
                       int N)
 {
-    // 01_add.py:12  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
+    // 01_add.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
     #pragma omp parallel for collapse(2)
     for (int by = 0; by < (M + BM - 1) / BM; ++by)
         for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
-            // 01_add.py:13  for i, j in T.Parallel(BM, BN):
+            // 01_add.py:14  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C.set({by * BM + i, bx * BN + j},

@@ -131,19 +131,19 @@ static void softmax_block(Tiles& t, const float* __restrict__ X, float* __restri
     const int rows = std::min(BM, M - by * BM);
     const int columns = std::min(BN, N);
 
-    // 04_softmax.py:16  T.copy(X[by * BM, 0], X_local)
+    // 04_softmax.py:17  T.copy(X[by * BM, 0], X_local)
     for (int row = 0; row < rows; ++row)
         for (int col = 0; col < BN; col += LANES)
             store_float32(&t.X_local[row][col],
                           load_float32_first(&X[(by * BM + row) * N + col], columns - col));
 
-    // 04_softmax.py:17  for i, j in T.Parallel(BM, BN):
+    // 04_softmax.py:18  for i, j in T.Parallel(BM, BN):
     for (int i = 0; i < rows; ++i)
         for (int j = 0; j < BN; j += LANES)
             store_float32(&t.X_local[i][j], j + lane_numbers() < N ? load_float32(&t.X_local[i][j])
                           : broadcast(-infinity()));
 
-    // 04_softmax.py:19  T.reduce_max(X_local, row_max, dim=1)
+    // 04_softmax.py:20  T.reduce_max(X_local, row_max, dim=1)
     for (int row = 0; row < rows; ++row) {
         float32x8 largest[PARTIALS] = {};
         #pragma GCC unroll 8
@@ -160,12 +160,12 @@ static void softmax_block(Tiles& t, const float* __restrict__ X, float* __restri
         t.row_max[row] = max_lanes(largest[0]);
     }
 
-    // 04_softmax.py:20  for i, j in T.Parallel(BM, BN):
+    // 04_softmax.py:21  for i, j in T.Parallel(BM, BN):
     for (int i = 0; i < rows; ++i)
         for (int j = 0; j < BN; j += LANES)
             store_float32(&t.X_local[i][j], exp(load_float32(&t.X_local[i][j]) - t.row_max[i]));
 
-    // 04_softmax.py:22  T.reduce_sum(X_local, row_sum, dim=1)
+    // 04_softmax.py:23  T.reduce_sum(X_local, row_sum, dim=1)
     for (int row = 0; row < rows; ++row) {
         float32x8 sum[PARTIALS] = {};
         for (int col = 0; col < BN; col += PARTIALS * LANES)
@@ -178,17 +178,17 @@ static void softmax_block(Tiles& t, const float* __restrict__ X, float* __restri
         t.row_sum[row] = sum_lanes(sum[0]);
     }
 
-    // 04_softmax.py:23  for i in T.Parallel(BM):
+    // 04_softmax.py:24  for i in T.Parallel(BM):
     for (int i = 0; i < rows; i += LANES)
         store_float32_first(&t.row_sum[i], 1.0f / load_float32_first(&t.row_sum[i], rows - i),
                             rows - i);
 
-    // 04_softmax.py:25  for i, j in T.Parallel(BM, BN):
+    // 04_softmax.py:26  for i, j in T.Parallel(BM, BN):
     for (int i = 0; i < rows; ++i)
         for (int j = 0; j < BN; j += LANES)
             store_float32(&t.X_local[i][j], load_float32(&t.X_local[i][j]) * t.row_sum[i]);
 
-    // 04_softmax.py:27  T.copy(X_local, Y[by * BM, 0])
+    // 04_softmax.py:28  T.copy(X_local, Y[by * BM, 0])
     for (int row = 0; row < rows; ++row)
         for (int col = 0; col < columns; col += LANES)
             store_float32_first(&Y[(by * BM + row) * N + col], load_float32(&t.X_local[row][col]),
@@ -200,7 +200,7 @@ extern "C" void softmax(const float* __restrict__ X, float* __restrict__ Y, int 
 #pragma omp parallel
     {
         Tiles& t = thread_tiles();
-        // 04_softmax.py:12  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
+        // 04_softmax.py:13  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
 #pragma omp for schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             softmax_block(t, X, Y, M, N, by);
@@ -213,8 +213,8 @@ extern "C" void softmax(const float* __restrict__ X, float* __restrict__ Y, int 
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN"], "source": "04_softmax.py:10",
 //   "ir": "sha256:13675167a5e834eb",
-//   "map": {"16": [134, 139], "17": [140, 145], "19": [146, 162], "20": [163, 167], "22": [168,
-//     180], "23": [181, 185], "25": [186, 190], "27": [191, 202], "12": [203, 207]}}
+//   "map": {"17": [134, 139], "18": [140, 145], "20": [146, 162], "21": [163, 167], "23": [168,
+//     180], "24": [181, 185], "26": [186, 190], "28": [191, 202], "13": [203, 207]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -276,46 +276,46 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 // The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
 static void reference(const Tensor<float>& X, Tensor<float>& Y, int M, int N)
 {
-    // 04_softmax.py:12  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
+    // 04_softmax.py:13  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
     #pragma omp parallel for
     for (int by = 0; by < (M + BM - 1) / BM; ++by) {
         auto X_local = std::make_unique<double[][BN]>(BM);
         auto row_max = std::make_unique<double[]>(BM);
         auto row_sum = std::make_unique<double[]>(BM);
-        // 04_softmax.py:16  T.copy(X[by * BM, 0], X_local)
+        // 04_softmax.py:17  T.copy(X[by * BM, 0], X_local)
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] = X[{by * BM + i, j}];
-        // 04_softmax.py:17  for i, j in T.Parallel(BM, BN):
+        // 04_softmax.py:18  for i, j in T.Parallel(BM, BN):
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] = j < N ? X_local[i][j] : -INFINITY;
-        // 04_softmax.py:19  T.reduce_max(X_local, row_max, dim=1)
+        // 04_softmax.py:20  T.reduce_max(X_local, row_max, dim=1)
         for (int i = 0; i < BM; ++i) {
             double largest = X_local[i][0];
             for (int j = 1; j < BN; ++j)
                 largest = std::fmax(largest, X_local[i][j]);
             row_max[i] = largest;
         }
-        // 04_softmax.py:20  for i, j in T.Parallel(BM, BN):
+        // 04_softmax.py:21  for i, j in T.Parallel(BM, BN):
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] = std::exp(X_local[i][j] - row_max[i]);
-        // 04_softmax.py:22  T.reduce_sum(X_local, row_sum, dim=1)
+        // 04_softmax.py:23  T.reduce_sum(X_local, row_sum, dim=1)
         for (int i = 0; i < BM; ++i) {
             double sum = 0.0;
             for (int j = 0; j < BN; ++j)
                 sum += X_local[i][j];
             row_sum[i] = sum;
         }
-        // 04_softmax.py:23  for i in T.Parallel(BM):
+        // 04_softmax.py:24  for i in T.Parallel(BM):
         for (int i = 0; i < BM; ++i)
             row_sum[i] = 1.0 / row_sum[i];
-        // 04_softmax.py:25  for i, j in T.Parallel(BM, BN):
+        // 04_softmax.py:26  for i, j in T.Parallel(BM, BN):
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] *= row_sum[i];
-        // 04_softmax.py:27  T.copy(X_local, Y[by * BM, 0])
+        // 04_softmax.py:28  T.copy(X_local, Y[by * BM, 0])
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 Y.set({by * BM + i, j}, X_local[i][j]);

@@ -36,6 +36,7 @@ static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) ==
               "every thread moves the same number of elements");
 static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0,
               "rows are made of whole vectors");
+static_assert(4 * A_VEC >= 4 && 4 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % DEPTH_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -119,12 +120,18 @@ template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* 
     store_vector<N>(dst, v);
 }
 
-// As copy_inside; where all N elements exist and are aligned, in the background: complete after a
-// cp_async_wait and a barrier.
+// N elements from global to shared memory in the background: complete after a cp_async_wait and a
+// barrier.
+template <int N, class T> __device__ void copy_async(T* dst, const T* src)
+{
+    cp_async<N * sizeof(T)>(dst, src);
+}
+
+// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
     if (inside >= N && is_aligned<N>(src))
-        cp_async<N * sizeof(T)>(dst, src);
+        copy_async<N>(dst, src);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -173,21 +180,43 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
     auto load_stage = [&](int ko) {
         const int stage = ko % STAGES;
         // 06_gemm.py:19  T.copy(A[by * BM, ko * BK], A_shared)
-        #pragma unroll
-        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-            const int e = first + threadIdx.x * A_VEC;
-            const int row = e / BK, col = e % BK;
-            const int m = by * BM + row, k = ko * BK + col;
-            copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+        // the whole tile exists
+        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+            }
         }
 
         // 06_gemm.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
-        #pragma unroll
-        for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-            const int e = first + threadIdx.x * B_VEC;
-            const int row = e / BN, col = e % BN;
-            const int k = ko * BK + row, n = bx * BN + col;
-            copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
+        // the whole tile exists
+        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
+            }
         }
     };
 
@@ -246,8 +275,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [167, 169], "17": [170, 174], "19": [175, 183], "20": [184, 193], "18": [194,
-//     205], "21": [206, 228], "22": [229, 238]}}
+//   "map": {"13": [174, 176], "17": [177, 181], "19": [182, 201], "20": [202, 222], "18": [223,
+//     234], "21": [235, 257], "22": [258, 267]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -41,6 +41,7 @@ static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) ==
               "every thread moves the same number of elements");
 static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
               && (BN + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
+static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 
@@ -161,12 +162,18 @@ template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* 
     store_vector<N>(dst, v);
 }
 
-// As copy_inside; where all N elements exist and are aligned, in the background: complete after a
-// cp_async_wait and a barrier.
+// N elements from global to shared memory in the background: complete after a cp_async_wait and a
+// barrier.
+template <int N, class T> __device__ void copy_async(T* dst, const T* src)
+{
+    cp_async<N * sizeof(T)>(dst, src);
+}
+
+// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
     if (inside >= N && is_aligned<N>(src))
-        cp_async<N * sizeof(T)>(dst, src);
+        copy_async<N>(dst, src);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -223,21 +230,43 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
     auto load_stage = [&](int ko) {
         const int stage = ko % STAGES;
         // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
-        #pragma unroll
-        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-            const int e = first + threadIdx.x * A_VEC;
-            const int row = e / BK, col = e % BK;
-            const int m = by * BM + row, k = ko * BK + col;
-            copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+        // the whole tile exists
+        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+            }
         }
 
         // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
-        #pragma unroll
-        for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-            const int e = first + threadIdx.x * B_VEC;
-            const int row = e / BN, col = e % BN;
-            const int k = ko * BK + row, n = bx * BN + col;
-            copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
+        // the whole tile exists
+        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
+            }
         }
     };
 
@@ -317,9 +346,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [215, 217], "19": [218, 219], "20": [220, 224], "22": [225, 233], "23": [234,
-//     243], "21": [244, 255], "24": [256, 282], "25": [283, 289], "26": [290, 298], "28": [299,
-//     308]}}
+//   "map": {"15": [222, 224], "19": [225, 226], "20": [227, 231], "22": [232, 251], "23": [252,
+//     272], "21": [273, 284], "24": [285, 311], "25": [312, 318], "26": [319, 327], "28": [328,
+//     337]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

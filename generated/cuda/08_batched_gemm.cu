@@ -36,6 +36,7 @@ static_assert(BM * BK % (THREADS * A_VEC) == 0 && BN * BK % (THREADS * B_VEC) ==
               "every thread moves the same number of elements");
 static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BK % B_VEC == 0
               && (BK + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
+static_assert(4 * A_VEC >= 4 && 4 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % DEPTH_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -119,12 +120,18 @@ template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* 
     store_vector<N>(dst, v);
 }
 
-// As copy_inside; where all N elements exist and are aligned, in the background: complete after a
-// cp_async_wait and a barrier.
+// N elements from global to shared memory in the background: complete after a cp_async_wait and a
+// barrier.
+template <int N, class T> __device__ void copy_async(T* dst, const T* src)
+{
+    cp_async<N * sizeof(T)>(dst, src);
+}
+
+// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
     if (inside >= N && is_aligned<N>(src))
-        cp_async<N * sizeof(T)>(dst, src);
+        copy_async<N>(dst, src);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -158,23 +165,45 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
     auto load_stage = [&](int ko) {
         const int stage = ko % STAGES;
         // 08_batched_gemm.py:19  T.copy(A[bz, by * BM, ko * BK], A_shared)
-        #pragma unroll
-        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-            const int e = first + threadIdx.x * A_VEC;
-            const int row = e / BK, col = e % BK;
-            const int m = by * BM + row, k = ko * BK + col;
-            copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[(bz * M + m) * K + k], m < M ? K - k
-                              : 0);
+        // the whole tile exists
+        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[(bz * M + m) * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[(bz * M + m) * K + k], m < M
+                                  ? K - k : 0);
+            }
         }
 
         // 08_batched_gemm.py:20  T.copy(B[bz, bx * BN, ko * BK], B_shared)
-        #pragma unroll
-        for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
-            const int e = first + threadIdx.x * B_VEC;
-            const int row = e / BK, col = e % BK;
-            const int n = bx * BN + row, k = ko * BK + col;
-            copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[(bz * N + n) * K + k], n < N ? K - k
-                              : 0);
+        // the whole tile exists
+        if (bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+            #pragma unroll
+            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BK, col = e % BK;
+                const int n = bx * BN + row, k = ko * BK + col;
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[(bz * N + n) * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BK, col = e % BK;
+                const int n = bx * BN + row, k = ko * BK + col;
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[(bz * N + n) * K + k], n < N
+                                  ? K - k : 0);
+            }
         }
     };
 
@@ -235,8 +264,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [152, 154], "17": [155, 159], "19": [160, 169], "20": [170, 180], "18": [181,
-//     192], "21": [193, 215], "22": [216, 226]}}
+//   "map": {"13": [159, 161], "17": [162, 166], "19": [167, 187], "20": [188, 209], "18": [210,
+//     221], "21": [222, 244], "22": [245, 255]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

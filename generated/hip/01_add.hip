@@ -21,10 +21,10 @@ static_assert(BM * BN % THREADS == 0, "every thread moves the same number of ele
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
 add(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C, int M, int N)
 {
-    // 01_add.py:12  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
+    // 01_add.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 01_add.py:13  for i, j in T.Parallel(BM, BN):
+    // 01_add.py:14  for i, j in T.Parallel(BM, BN):
     #pragma unroll 4
     for (int first = 0; first < BM * BN; first += THREADS) {
         const int e = first + threadIdx.x;
@@ -42,7 +42,7 @@ add(const float* __restrict__ A, const float* __restrict__ B, float* __restrict_
 //     {"name": "B", "dtype": "float32", "shape": ["M", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"],
 //   "source": "01_add.py:10", "ir": "sha256:7db7a6af948f95da",
-//   "map": {"12": [24, 26], "13": [27, 35]}}
+//   "map": {"13": [24, 26], "14": [27, 35]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -103,11 +103,11 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<float>& C, int M,
                       int N)
 {
-    // 01_add.py:12  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
+    // 01_add.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
     #pragma omp parallel for collapse(2)
     for (int by = 0; by < (M + BM - 1) / BM; ++by)
         for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
-            // 01_add.py:13  for i, j in T.Parallel(BM, BN):
+            // 01_add.py:14  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C.set({by * BM + i, bx * BN + j},

@@ -154,19 +154,19 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 04_softmax.py:12  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
+    // 04_softmax.py:13  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
     const int by = blockIdx.x;
 
-    // 04_softmax.py:13  X_local = T.alloc_fragment((BM, BN), "float32")
+    // 04_softmax.py:14  X_local = T.alloc_fragment((BM, BN), "float32")
     float X_local[X_ROWS][X_COLS];
 
-    // 04_softmax.py:14  row_max = T.alloc_fragment((BM,), "float32")
+    // 04_softmax.py:15  row_max = T.alloc_fragment((BM,), "float32")
     float row_max[X_ROWS];
 
-    // 04_softmax.py:15  row_sum = T.alloc_fragment((BM,), "float32")
+    // 04_softmax.py:16  row_sum = T.alloc_fragment((BM,), "float32")
     float row_sum[X_ROWS];
 
-    // 04_softmax.py:16  T.copy(X[by * BM, 0], X_local)
+    // 04_softmax.py:17  T.copy(X[by * BM, 0], X_local)
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r) {
         const int row = X_row(r), m = by * BM + row;
@@ -177,7 +177,7 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
         }
     }
 
-    // 04_softmax.py:17  for i, j in T.Parallel(BM, BN):
+    // 04_softmax.py:18  for i, j in T.Parallel(BM, BN):
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r)
         #pragma unroll
@@ -186,7 +186,7 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
             X_local[r][c] = j < N ? X_local[r][c] : -infinity();
         }
 
-    // 04_softmax.py:19  T.reduce_max(X_local, row_max, dim=1)
+    // 04_softmax.py:20  T.reduce_max(X_local, row_max, dim=1)
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r) {
         float partial = -infinity();
@@ -196,14 +196,14 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
         row_max[r] = max_across_warps<THREADS_N>(partial, s.scratch);
     }
 
-    // 04_softmax.py:20  for i, j in T.Parallel(BM, BN):
+    // 04_softmax.py:21  for i, j in T.Parallel(BM, BN):
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r)
         #pragma unroll
         for (int c = 0; c < X_COLS; ++c)
             X_local[r][c] = expf(X_local[r][c] - row_max[r]);
 
-    // 04_softmax.py:22  T.reduce_sum(X_local, row_sum, dim=1)
+    // 04_softmax.py:23  T.reduce_sum(X_local, row_sum, dim=1)
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r) {
         float partial = 0.0f;
@@ -213,19 +213,19 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
         row_sum[r] = sum_across_warps<THREADS_N>(partial, s.scratch);
     }
 
-    // 04_softmax.py:23  for i in T.Parallel(BM):
+    // 04_softmax.py:24  for i in T.Parallel(BM):
     #pragma unroll
     for (int e = 0; e < X_ROWS; ++e)
         row_sum[e] = 1.0f / row_sum[e];
 
-    // 04_softmax.py:25  for i, j in T.Parallel(BM, BN):
+    // 04_softmax.py:26  for i, j in T.Parallel(BM, BN):
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r)
         #pragma unroll
         for (int c = 0; c < X_COLS; ++c)
             X_local[r][c] *= row_sum[r];
 
-    // 04_softmax.py:27  T.copy(X_local, Y[by * BM, 0])
+    // 04_softmax.py:28  T.copy(X_local, Y[by * BM, 0])
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r) {
         const int row = X_row(r), m = by * BM + row;
@@ -244,9 +244,9 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN"], "source": "04_softmax.py:10",
 //   "ir": "sha256:13675167a5e834eb",
-//   "map": {"12": [157, 159], "13": [160, 162], "14": [163, 165], "15": [166, 168], "16": [169,
-//     179], "17": [180, 188], "19": [189, 198], "20": [199, 205], "22": [206, 215], "23": [216,
-//     220], "25": [221, 227], "27": [228, 237]}}
+//   "map": {"13": [157, 159], "14": [160, 162], "15": [163, 165], "16": [166, 168], "17": [169,
+//     179], "18": [180, 188], "20": [189, 198], "21": [199, 205], "23": [206, 215], "24": [216,
+//     220], "26": [221, 227], "28": [228, 237]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -307,46 +307,46 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 // The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
 static void reference(const Tensor<float>& X, Tensor<float>& Y, int M, int N)
 {
-    // 04_softmax.py:12  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
+    // 04_softmax.py:13  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
     #pragma omp parallel for
     for (int by = 0; by < (M + BM - 1) / BM; ++by) {
         auto X_local = std::make_unique<double[][BN]>(BM);
         auto row_max = std::make_unique<double[]>(BM);
         auto row_sum = std::make_unique<double[]>(BM);
-        // 04_softmax.py:16  T.copy(X[by * BM, 0], X_local)
+        // 04_softmax.py:17  T.copy(X[by * BM, 0], X_local)
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] = X[{by * BM + i, j}];
-        // 04_softmax.py:17  for i, j in T.Parallel(BM, BN):
+        // 04_softmax.py:18  for i, j in T.Parallel(BM, BN):
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] = j < N ? X_local[i][j] : -INFINITY;
-        // 04_softmax.py:19  T.reduce_max(X_local, row_max, dim=1)
+        // 04_softmax.py:20  T.reduce_max(X_local, row_max, dim=1)
         for (int i = 0; i < BM; ++i) {
             double largest = X_local[i][0];
             for (int j = 1; j < BN; ++j)
                 largest = std::fmax(largest, X_local[i][j]);
             row_max[i] = largest;
         }
-        // 04_softmax.py:20  for i, j in T.Parallel(BM, BN):
+        // 04_softmax.py:21  for i, j in T.Parallel(BM, BN):
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] = std::exp(X_local[i][j] - row_max[i]);
-        // 04_softmax.py:22  T.reduce_sum(X_local, row_sum, dim=1)
+        // 04_softmax.py:23  T.reduce_sum(X_local, row_sum, dim=1)
         for (int i = 0; i < BM; ++i) {
             double sum = 0.0;
             for (int j = 0; j < BN; ++j)
                 sum += X_local[i][j];
             row_sum[i] = sum;
         }
-        // 04_softmax.py:23  for i in T.Parallel(BM):
+        // 04_softmax.py:24  for i in T.Parallel(BM):
         for (int i = 0; i < BM; ++i)
             row_sum[i] = 1.0 / row_sum[i];
-        // 04_softmax.py:25  for i, j in T.Parallel(BM, BN):
+        // 04_softmax.py:26  for i, j in T.Parallel(BM, BN):
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 X_local[i][j] *= row_sum[i];
-        // 04_softmax.py:27  T.copy(X_local, Y[by * BM, 0])
+        // 04_softmax.py:28  T.copy(X_local, Y[by * BM, 0])
         for (int i = 0; i < BM; ++i)
             for (int j = 0; j < BN; ++j)
                 Y.set({by * BM + i, j}, X_local[i][j]);

@@ -61,6 +61,22 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
+{
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
+}
+
+// N elements from one place in memory to another.
+template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    store_vector<N>(dst, v.data);
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -78,15 +94,6 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
         #pragma unroll
         for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
     }
-}
-
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
@@ -142,20 +149,42 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
     for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
         __syncthreads();  // why: nobody still reads A_shared when it is overwritten
         // 06_gemm.py:19  T.copy(A[by * BM, ko * BK], A_shared)
-        #pragma unroll
-        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-            const int e = first + threadIdx.x * A_VEC;
-            const int row = e / BK, col = e % BK;
-            const int m = by * BM + row, k = ko * BK + col;
-            copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
+        // the whole tile exists
+        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_vector<A_VEC>(&s.A_shared[row][col], &A[m * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
+            }
         }
         // 06_gemm.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
-        #pragma unroll
-        for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-            const int e = first + threadIdx.x * B_VEC;
-            const int row = e / BN, col = e % BN;
-            const int k = ko * BK + row, n = bx * BN + col;
-            copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0);
+        // the whole tile exists
+        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_vector<B_VEC>(&s.B_shared[row][col], &B[k * N + n]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0);
+            }
         }
         __syncthreads();  // why: A_shared is complete before it is read
         // 06_gemm.py:21  T.gemm(A_shared, B_shared, C_local)
@@ -201,8 +230,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [135, 137], "17": [138, 139], "18": [140, 143], "19": [144, 151], "20": [152,
-//     160], "21": [161, 183], "22": [184, 193]}}
+//   "map": {"13": [142, 144], "17": [145, 146], "18": [147, 150], "19": [151, 169], "20": [170,
+//     189], "21": [190, 212], "22": [213, 222]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

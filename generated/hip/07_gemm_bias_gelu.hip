@@ -73,6 +73,22 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
+{
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
+}
+
+// N elements from one place in memory to another.
+template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    store_vector<N>(dst, v.data);
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -90,15 +106,6 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
         #pragma unroll
         for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
     }
-}
-
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
@@ -156,20 +163,42 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
     for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
         __syncthreads();  // why: nobody still reads A_shared when it is overwritten
         // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
-        #pragma unroll
-        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-            const int e = first + threadIdx.x * A_VEC;
-            const int row = e / BK, col = e % BK;
-            const int m = by * BM + row, k = ko * BK + col;
-            copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
+        // the whole tile exists
+        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_vector<A_VEC>(&s.A_shared[row][col], &A[m * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
+            }
         }
         // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
-        #pragma unroll
-        for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-            const int e = first + threadIdx.x * B_VEC;
-            const int row = e / BN, col = e % BN;
-            const int k = ko * BK + row, n = bx * BN + col;
-            copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0);
+        // the whole tile exists
+        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_vector<B_VEC>(&s.B_shared[row][col], &B[k * N + n]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BN, col = e % BN;
+                const int k = ko * BK + row, n = bx * BN + col;
+                copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0);
+            }
         }
         __syncthreads();  // why: A_shared is complete before it is read
         // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
@@ -232,9 +261,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [147, 149], "19": [150, 151], "20": [152, 153], "21": [154, 157], "22": [158,
-//     165], "23": [166, 174], "24": [175, 197], "25": [198, 204], "26": [205, 213], "28": [214,
-//     223]}}
+//   "map": {"15": [154, 156], "19": [157, 158], "20": [159, 160], "21": [161, 164], "22": [165,
+//     183], "23": [184, 203], "24": [204, 226], "25": [227, 233], "26": [234, 242], "28": [243,
+//     252]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -61,6 +61,22 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
+{
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
+}
+
+// N elements from one place in memory to another.
+template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    store_vector<N>(dst, v.data);
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -78,15 +94,6 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
         #pragma unroll
         for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
     }
-}
-
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
@@ -127,20 +134,44 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
     for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
         __syncthreads();  // why: nobody still reads A_shared when it is overwritten
         // 08_batched_gemm.py:19  T.copy(A[bz, by * BM, ko * BK], A_shared)
-        #pragma unroll
-        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-            const int e = first + threadIdx.x * A_VEC;
-            const int row = e / BK, col = e % BK;
-            const int m = by * BM + row, k = ko * BK + col;
-            copy_inside<A_VEC>(&s.A_shared[row][col], &A[(bz * M + m) * K + k], m < M ? K - k : 0);
+        // the whole tile exists
+        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_vector<A_VEC>(&s.A_shared[row][col], &A[(bz * M + m) * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+                const int e = first + threadIdx.x * A_VEC;
+                const int row = e / BK, col = e % BK;
+                const int m = by * BM + row, k = ko * BK + col;
+                copy_inside<A_VEC>(&s.A_shared[row][col], &A[(bz * M + m) * K + k], m < M ? K - k
+                                   : 0);
+            }
         }
         // 08_batched_gemm.py:20  T.copy(B[bz, bx * BN, ko * BK], B_shared)
-        #pragma unroll
-        for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
-            const int e = first + threadIdx.x * B_VEC;
-            const int row = e / BK, col = e % BK;
-            const int n = bx * BN + row, k = ko * BK + col;
-            copy_inside<B_VEC>(&s.B_shared[row][col], &B[(bz * N + n) * K + k], n < N ? K - k : 0);
+        // the whole tile exists
+        if (bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+            #pragma unroll
+            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BK, col = e % BK;
+                const int n = bx * BN + row, k = ko * BK + col;
+                copy_vector<B_VEC>(&s.B_shared[row][col], &B[(bz * N + n) * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
+                const int e = first + threadIdx.x * B_VEC;
+                const int row = e / BK, col = e % BK;
+                const int n = bx * BN + row, k = ko * BK + col;
+                copy_inside<B_VEC>(&s.B_shared[row][col], &B[(bz * N + n) * K + k], n < N ? K - k
+                                   : 0);
+            }
         }
         __syncthreads();  // why: A_shared is complete before it is read
         // 08_batched_gemm.py:21  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
@@ -188,8 +219,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [120, 122], "17": [123, 124], "18": [125, 128], "19": [129, 136], "20": [137,
-//     145], "21": [146, 168], "22": [169, 179]}}
+//   "map": {"13": [127, 129], "17": [130, 131], "18": [132, 135], "19": [136, 155], "20": [156,
+//     176], "21": [177, 199], "22": [200, 210]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

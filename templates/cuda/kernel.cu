@@ -27,7 +27,11 @@ ${ kernel.name }(${ frame.signature() })
 <% endif %>
 <% if frame.block_variables(body) %>
     // ${ frame.launch_origin() }
+//% if frame.panels()
+    ${ frame.panels() }
+//% else
     const int ${ frame.block_variables(body) | join(", ") };
+//% endif
 <% endif %>
 
 ${ indent(body) }

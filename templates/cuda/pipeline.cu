@@ -10,6 +10,9 @@ for (int ${ op.var.name } = 0; ${ op.var.name } < ${ e(plan.stages, "+") } - 1; 
     cp_async_commit();
 }
 for (int ${ op.var.name } = 0; ${ op.var.name } < ${ plan.steps.name }; ++${ op.var.name }) {
+//% if sync
+    // ${ sync }
+//% endif
     cp_async_wait<${ e(plan.stages, "+") } - 2>();
     __syncthreads();  // why: stage ${ op.var.name } is complete, and nobody still reads the one before
     if (${ op.var.name } + ${ e(plan.stages, "+") } - 1 < ${ plan.steps.name }) ${ plan.load }(${ op.var.name } + ${ e(plan.stages, "+") } - 1);

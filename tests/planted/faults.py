@@ -1,13 +1,22 @@
-"""Faults that a hand edit may bring into an emitted file, each as an edit of a file in generated/."""
+"""Faults that a hand edit may bring into an emitted file, each as an edit of what an example is emitted as."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
+from tilegen import kernel_files
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-_SUFFIXES = {"cuda": ".cu", "hip": ".hip", "maca": ".maca", "cpu": ".cpp"}
+SUFFIXES = {"cuda": ".cu", "hip": ".hip", "maca": ".maca", "cpu": ".cpp"}
+
+
+@lru_cache(maxsize=None)
+def emitted(example: str, target: str = "cuda") -> str:
+    """The text of an example."""
+    return kernel_files.find(str(ROOT / "examples" / f"{example}.py")).specialised(target).source
 
 
 @dataclass(frozen=True)
@@ -31,13 +40,13 @@ class Planted:
 
     def text(self) -> str:
         """The edited file."""
-        file = ROOT / "generated" / self.target / f"{self.example}{_SUFFIXES[self.target]}"
-        text, count = re.subn(self.find, lambda match: match.expand(self.replace), file.read_text(), count=1)
-        assert count == 1, f"{file.name} has no {self.find}"
+        text = emitted(self.example, self.target)
+        text, count = re.subn(self.find, lambda match: match.expand(self.replace), text, count=1)
+        assert count == 1, f"{self.example} for {self.target} has no {self.find}"
         return text
 
     def write(self, folder: Path) -> Path:
-        path = folder / f"edited{_SUFFIXES[self.target]}"
+        path = folder / f"edited{SUFFIXES[self.target]}"
         path.write_text(self.text())
         return path
 

@@ -115,7 +115,7 @@ class _Examination:
                 if report.fault.message.startswith(_ENDLESS):
                     break
                 continue
-            if _badness(report.bank_uses) > _badness(verdict.conflicts):
+            if not verdict.conflicts or _badness(report.bank_uses) > _badness(verdict.conflicts):
                 verdict.conflicts = list(report.bank_uses)
             for p in self.outputs:
                 if bits.setdefault(p.name, values[p.name].tobytes()) != values[p.name].tobytes():

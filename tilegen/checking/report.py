@@ -172,8 +172,9 @@ def data(verdict: Verdict, subject: Subject) -> dict:
         "against": reference.loc.short if reference and reference.loc else None,
         "shapes": [_shape_data(result, subject) for result in verdict.shapes],
         "faults": [_fault_data(found) for found in verdict.faults],
-        "bank_conflicts": [{"line": u.line, "called_from": list(u.calls), "kind": u.kind, "bytes": u.bytes, "instructions": u.instructions,
-                            "ways": u.ways, "worst": u.worst} for u in verdict.conflicts]}
+        "bank_conflicts": [{"line": u.line, "called_from": list(u.calls), "kind": u.kind, "bytes": u.bytes,
+                            "instructions": u.instructions, "ways": u.ways, "worst": u.worst}
+                           for u in verdict.conflicts]}
 
 
 def _shape_data(result: ShapeResult, subject: Subject) -> dict:

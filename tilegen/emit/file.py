@@ -133,6 +133,16 @@ class Frame:
             if re.search(rf"\b{var.name}\b", body)
         ]
 
+    def panels(self) -> str:
+        """`int bx, by;` and the call that sets them, where blocks run in panels; '' elsewhere."""
+        order = self.plan.order
+        if order is None:
+            return ""
+        x, y, *rest = (var.name for var in self.kernel.block_vars)
+        lines = [f"int {x}, {y};", f"// {origin(ir.Raw('', loc=order.wish.loc))}",
+                 f"{order.helper}<{self.e(order.size)}>({x}, {y});"]
+        return "\n    ".join([*lines, *(f"const int {z} = blockIdx.z;" for z in rest)])
+
     @property
     def min_blocks(self) -> str:
         """The second launch bound."""

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType, promote
+from tilegen.dtypes import DType, bool_, promote
 
 Statements = tuple[ir.Stmt, ...]
 
 _COUNTERS = "ijklpqrsuvxyz"
-_TOTALS = {"sum": "sum", "abssum": "sum", "max": "largest", "absmax": "largest", "min": "smallest"}
+_TOTALS = {"sum": "sum", "abssum": "sum", "max": "largest", "absmax": "largest", "min": "smallest",
+           "bitand": "bits", "bitor": "bits", "bitxor": "bits"}
+_BITS = {"bitand": "&", "bitor": "|", "bitxor": "^"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def as_loops(s: ir.Stmt, numbers: dict) -> Statements:
     """The statements that a tile operation stands for. `numbers` are the values of the knobs, which
     tell extents of 1 from others."""
     operations: dict[type, Callable[..., Statements]] = {
-        ir.Copy: _copy, ir.Fill: _fill, ir.Gemm: _gemm, ir.Reduce: _reduce, ir.Scan: _scan,
+        ir.Copy: _copy, ir.Fill: _fill, ir.Gemm: _gemm, ir.Reduce: _reduce, ir.Scan: _scan, ir.Vote: _vote,
         ir.Atomic: _atomic}
     return operations[type(s)](s, numbers)
 
@@ -160,9 +162,9 @@ def _reduce(s: ir.Reduce, numbers: dict) -> Statements:
         x = _as_kind(full.load(*outer, at), dtype)
         return ir.Call("abs", (x,), dtype) if s.op.startswith("abs") else x
     total = ir.Load(ir.Buffer(_fresh(_TOTALS[s.op], s), (), dtype, "var"), ())
-    from_zero = s.op in ("sum", "abssum", "absmax")
+    from_zero = s.op in ("sum", "abssum", "absmax", "bitor", "bitxor")
     start = dst.load(*outer) if not s.clear else ir.Const(0, dtype) if from_zero else value(ir.Const(0))
-    op = "+" if s.op.endswith("sum") else s.op.removeprefix("abs")
+    op = "+" if s.op.endswith("sum") else _BITS.get(s.op) or s.op.removeprefix("abs")
     step = ir.Store(total.buffer, (), ir.BinOp(op, total, value(inner), dtype))
     first = ir.Const(1 if s.clear and not from_zero else 0)
     rest = _loop(inner, first, s.src.extents[along], (step,))
@@ -191,6 +193,16 @@ def _scan(s: ir.Scan, numbers: dict) -> Statements:
     body = (ir.Alloc(total.buffer, start), _loop(counter, ir.Const(0), extent, (step, dst.store(total, *places))))
     outer = [n for n in range(len(counters)) if n != along]
     return nest([counters[n] for n in outer], [src.extent(n) for n in outer], body)
+
+
+def _vote(s: ir.Vote, numbers: dict) -> Statements:
+    src = _all(s.src)
+    counters = _counters(s, len(src.dims))
+    x = src.load(*counters)
+    zero = ir.Const(False if x.dtype == bool_ else 0, x.dtype)
+    wanted = ir.BinOp("!=" if s.op == "any" else "==", x, zero, bool_)
+    found = ir.If(wanted, (ir.Store(s.dst, (), ir.Const(s.op == "any", bool_)),))
+    return nest(counters, map(src.extent, range(len(counters))), (found,))
 
 
 def _as_kind(x: ir.Expr, dtype: DType) -> ir.Expr:

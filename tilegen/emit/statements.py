@@ -7,7 +7,7 @@ from tilegen.dtypes import DType, float32
 from tilegen.emit import templates
 from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
-from tilegen.emit.text import block
+from tilegen.emit.text import block, indent
 from tilegen.passes.cpu_print import checked, printed
 from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, SynchronousPlan
 from tilegen.targets.base import Target
@@ -52,7 +52,7 @@ class Emitter:
                 self._last_origin = comment
                 parts.append(_beside(text, comment))
                 continue
-            if comment and comment != self._last_origin and not isinstance(statement, ir.Sync) and \
+            if comment and comment != self._last_origin and (not isinstance(statement, ir.Sync) or plan) and \
                     not isinstance(plan, PipelinePlan):
                 parts.append(f"\n// {comment}" if parts and spaced else f"// {comment}")
                 self._last_origin = comment
@@ -163,11 +163,19 @@ class Emitter:
         if plan.guard is not None:
             text = block(f"if ({self.expr(plan.guard)})", text)
         text = self.around(list(plan.loops), text)
+        if plan.whole is not None:
+            text = self._two_paths(plan, text)
         if plan.lets:
             text = self.lets(plan.lets) + text
         if plan.once is not None:
             text = block(f"if ({self.expr(plan.once)})", text)
         return text
+
+    def _two_paths(self, plan: NestPlan, guarded: str) -> str:
+        """The loops without guards where the whole tile exists, else those with guards."""
+        fast = self.around(list(plan.loops), self.body(plan.whole_body, comments=False))
+        head = f"if ({self.expr(plan.whole)}) {{  // the whole tile exists"
+        return f"{head}\n{indent(fast)}\n}} else {{\n{indent(guarded)}\n}}"
 
     def pipeline(self, s: ir.For) -> str:
         """A loop whose loads run ahead: one function that fills a stage, one loop."""
@@ -175,7 +183,7 @@ class Emitter:
         head = origin(s)
         load = self.body(s.body[:plan.producers], spaced=True)
         self._last_origin = head
-        return self.render("pipeline", op=s, plan=plan, load=load, origin=head,
+        return self.render("pipeline", op=s, plan=plan, load=load, origin=head, sync=origin(plan.sync) if plan.sync else "",
                            rest=self.body(s.body[plan.producers:], spaced=True))
 
     def store(self, s: ir.Store) -> str:

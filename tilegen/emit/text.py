@@ -53,6 +53,8 @@ def _wrap_comment(line: str) -> list[str]:
     point = line.rfind(" ", len(pad) + 20, COLUMNS + 1)
     if point < 0 or line.lstrip().startswith("// tilegen-launch"):
         return [line]
+    if line.endswith(" ..."):                             # was cut already: a little shorter, not a second line
+        return [line[:line.rfind(" ", 0, COLUMNS - 3)] + " ..."]
     return [line[:point]] + _wrap_line(pad + "    " + line[point + 1 :].lstrip())
 
 

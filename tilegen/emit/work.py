@@ -49,15 +49,19 @@ def _collect(statements, factors: list[ir.Expr], terms: list[list[ir.Expr]]) -> 
 def cancel(factors: list[ir.Expr]) -> list[ir.Expr]:
     """ceildiv(M, BM) * BM is M (without the padding)."""
     factors = list(factors)
-    for f in list(factors):
-        if isinstance(f, ir.Call) and f.name == "ceildiv" and f.args[1] in factors:
-            factors.remove(f)
-            factors.remove(f.args[1])
-            factors.append(f.args[0])
+    while (whole := next((f for f in factors if _divided(f) in factors), None)) is not None:
+        factors.remove(whole)
+        factors.remove(whole.args[1])
+        factors.append(whole.args[0])
     number = 1
     for f in factors:
         number *= f.value if isinstance(f, ir.Const) else 1
     return [ir.Const(number)] + [f for f in factors if not isinstance(f, ir.Const)]
+
+
+def _divided(factor: ir.Expr) -> ir.Expr | None:
+    """The divisor of a ceildiv."""
+    return factor.args[1] if isinstance(factor, ir.Call) and factor.name == "ceildiv" else None
 
 
 def traffic(kernel: ir.Kernel) -> list[list[ir.Expr]]:

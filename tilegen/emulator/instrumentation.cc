@@ -4,7 +4,8 @@
 
 namespace tilegen_emulator {
 
-__attribute__((always_inline)) static inline void instrumented(void* pointer, size_t bytes, size_t alignment, Kind kind, void* returns_to)
+__attribute__((always_inline)) static inline void instrumented(void* pointer, size_t bytes, size_t alignment,
+                                                               Kind kind, void* returns_to)
 {
     const Worker* own = current_worker();
     if (!own || !own->running) return;

@@ -30,7 +30,7 @@ def read_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
     match node:
         case ir.Load(buffer=buffer):
             yield buffer, node.loc
-        case ir.Copy() | ir.Scan():
+        case ir.Copy() | ir.Scan() | ir.Vote():
             yield node.src.buffer, node.src.loc
         case ir.Gemm():
             yield node.a.buffer, node.a.loc
@@ -52,7 +52,7 @@ def read_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
 def written_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
     """The buffers that a node itself writes."""
     match node:
-        case ir.Store(buffer=buffer) | ir.Atomic(buffer=buffer):
+        case ir.Store(buffer=buffer) | ir.Atomic(buffer=buffer) | ir.Vote(dst=buffer):
             yield buffer, node.loc
         case ir.Fill(dst=region) | ir.Copy(dst=region) | ir.Reduce(dst=region) | ir.Scan(dst=region) | \
                 ir.Gemm(c=region):

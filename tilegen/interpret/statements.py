@@ -17,7 +17,10 @@ from tilegen.interpret.frame import (PRIVATE, Frame, Loop, Mask, Memory, at_lane
 from tilegen.interpret.values import Value, convert, numpy_dtype, poison
 
 _WHOLE_BLOCK = {ir.Copy: "T.copy", ir.Fill: "T.fill", ir.Gemm: "T.gemm", ir.Reduce: "T.reduce",
-                ir.Scan: "T.cumsum"}
+                ir.Scan: "T.cumsum", ir.Vote: "T.any_of"}
+# What the tile operations mean.
+_TILES = {ir.Copy: tiles.copy, ir.Gemm: tiles.gemm, ir.Fill: tiles.fill, ir.Reduce: tiles.reduce,
+          ir.Scan: tiles.scan, ir.Vote: tiles.vote, ir.Atomic: tiles.atomic, ir.Sync: tiles.sync}
 
 
 def execute(body: tuple[ir.Stmt, ...], frame: Frame) -> None:
@@ -32,6 +35,9 @@ def execute(body: tuple[ir.Stmt, ...], frame: Frame) -> None:
 
 
 def _step(node: ir.Stmt, frame: Frame) -> None:
+    if type(node) in _TILES:
+        _TILES[type(node)](node, frame)
+        return
     match node:
         case ir.Store():
             memory.store(node, evaluate(node.value, frame), frame, evaluate)
@@ -43,18 +49,6 @@ def _step(node: ir.Stmt, frame: Frame) -> None:
             _parallel(node, frame)
         case ir.If():
             _if(node, frame)
-        case ir.Copy():
-            tiles.copy(node, frame)
-        case ir.Gemm():
-            tiles.gemm(node, frame)
-        case ir.Fill():
-            tiles.fill(node, frame)
-        case ir.Reduce():
-            tiles.reduce(node, frame)
-        case ir.Scan():
-            tiles.scan(node, frame)
-        case ir.Atomic():
-            tiles.atomic(node, frame)
         case ir.Alloc():
             _allocate(node, frame)
         case ir.While():
@@ -65,9 +59,6 @@ def _step(node: ir.Stmt, frame: Frame) -> None:
             _print(node, frame)
         case ir.Assert():
             _assert(node, frame)
-        case ir.Sync():
-            if node.waits:
-                tiles.wait(frame)
         case ir.Raw():
             raise TilegenError("TG0204", "the interpreter cannot run a line of a target's own language",
                                node.loc, hint="write it with the operations of T to run it everywhere")

@@ -12,9 +12,11 @@ from tilegen.interpret.frame import Frame
 from tilegen.interpret.memory import active_positions, memory_of, read_region, write_region
 from tilegen.interpret.values import convert, poison
 
-_REDUCTIONS = {"sum": numpy.sum, "max": numpy.max, "min": numpy.min, "absmax": numpy.max, "abssum": numpy.sum}
+_REDUCTIONS = {"sum": numpy.sum, "max": numpy.max, "min": numpy.min, "absmax": numpy.max, "abssum": numpy.sum,
+               "bitand": numpy.bitwise_and.reduce, "bitor": numpy.bitwise_or.reduce, "bitxor": numpy.bitwise_xor.reduce}
 _COMBINE = {"sum": numpy.add, "max": numpy.maximum, "min": numpy.minimum, "absmax": numpy.maximum,
-            "abssum": numpy.add, "add": numpy.add}
+            "abssum": numpy.add, "add": numpy.add, "bitand": numpy.bitwise_and, "bitor": numpy.bitwise_or,
+            "bitxor": numpy.bitwise_xor}
 
 
 def copy(node: ir.Copy, frame: Frame) -> None:
@@ -35,11 +37,12 @@ def _start(dst: ir.Region, values: numpy.ndarray, frame: Frame) -> None:
     place[...] = poison(dst.buffer.dtype)
 
 
-def wait(frame: Frame) -> None:
-    """Ends the asynchronous copies, in order."""
-    for place, values in frame.pending:
-        place[...] = values
-    frame.pending.clear()
+def sync(node: ir.Sync, frame: Frame) -> None:
+    """Ends the asynchronous copies, in order, where the barrier waits for them."""
+    if node.waits:
+        for place, values in frame.pending:
+            place[...] = values
+        frame.pending.clear()
 
 
 def fill(node: ir.Fill, frame: Frame) -> None:
@@ -101,6 +104,12 @@ def scan(node: ir.Scan, frame: Frame) -> None:
     result = _COMBINE[node.op].accumulate(values, axis=node.dim, dtype=values.dtype)
     result = numpy.flip(result, node.dim) if node.reverse else result
     write_region(node.dst, result.reshape(extents), frame, evaluate)
+
+
+def vote(node: ir.Vote, frame: Frame) -> None:
+    """dst = whether any (all) elements of src are not 0."""
+    values = read_region(node.src, frame, evaluate) != 0
+    memory_of(node.dst, frame, node.loc).array[...] = values.any() if node.op == "any" else values.all()
 
 
 def atomic(node: ir.Atomic, frame: Frame) -> None:

@@ -18,6 +18,10 @@ from tilegen.language.math import (
     isnan, log, log10, log1p, log2, max, min, nearbyint, popcount, pow, round, rsqrt, shift_left,
     shift_right, sin, sinh, sqrt, tan, tanh, trunc,
 )
+from tilegen.language.reductions import (
+    all_of, any_of, reduce, reduce_absmax, reduce_abssum, reduce_bitand, reduce_bitor, reduce_bitxor, reduce_max,
+    reduce_min, reduce_sum,
+)
 from tilegen.language.scalar import (
     Select, bfloat16, bool_, cast, ceildiv, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, float32,
     float64, floordiv, floormod, if_then_else, infinity, int8, int16, int32, int64, max_value, min_value,
@@ -26,28 +30,24 @@ from tilegen.language.scalar import (
 from tilegen.language.scans import cummax, cumsum
 from tilegen.language.scheduling import annotate_min_blocks_per_sm, use_swizzle
 from tilegen.language.tensors import Tensor, by_target, const, dynamic, empty, macro, prim_func
-from tilegen.language.tiles import (
-    GemmWarpPolicy, clear, copy, fill, gemm, reduce, reduce_absmax, reduce_abssum, reduce_max, reduce_min,
-    reduce_sum,
-)
+from tilegen.language.tiles import GemmWarpPolicy, clear, copy, fill, gemm
 from tilegen.language.warp_tiles import gemm_warp
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
 
 __all__ = [
-    "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Select", "Serial", "Tensor",
-    "Unroll", "Vectorized", "abs", "acos", "acosh", "alloc_fragment", "alloc_local", "alloc_shared",
-    "alloc_var", "annotate_min_blocks_per_sm", "asin", "asinh", "assume", "atan", "atan2", "atanh",
-    "atomic_add", "atomic_max", "atomic_min", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or",
-    "bitwise_xor", "bool_", "by_target", "cast", "ceil", "ceildiv", "clamp", "clear", "clz", "const",
-    "copy", "copy_async", "copysign", "cos", "cosh", "cummax", "cumsum", "device_assert", "dynamic",
-    "empty", "erf", "exp", "exp10", "exp2", "fill", "float16", "float32", "float64", "float8_e4m3",
-    "float8_e4m3fn", "float8_e5m2", "floor", "floordiv", "floormod", "fmod", "gelu", "gemm", "gemm_warp",
-    "get_block_binding", "get_thread_binding", "grid", "hypot", "if_then_else", "infinity", "int16",
-    "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "macro",
-    "max", "max_value", "min", "min_value", "nearbyint", "popcount", "pow", "prim_func", "print",
-    "reduce", "reduce_absmax", "reduce_abssum", "reduce_max", "reduce_min", "reduce_sum", "relu", "round",
-    "rsqrt", "serial", "shift_left", "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt",
-    "sync", "sync_threads", "tan", "tanh", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64",
-    "uint8", "unroll", "use_swizzle", "vectorized", "where",
+    "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Select", "Serial", "Tensor", "Unroll",
+    "Vectorized", "abs", "acos", "acosh", "all_of", "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var",
+    "annotate_min_blocks_per_sm", "any_of", "asin", "asinh", "assume", "atan", "atan2", "atanh", "atomic_add",
+    "atomic_max", "atomic_min", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool_",
+    "by_target", "cast", "ceil", "ceildiv", "clamp", "clear", "clz", "const", "copy", "copy_async", "copysign",
+    "cos", "cosh", "cummax", "cumsum", "device_assert", "dynamic", "empty", "erf", "exp", "exp10", "exp2", "fill",
+    "float16", "float32", "float64", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "floor", "floordiv",
+    "floormod", "fmod", "gelu", "gemm", "gemm_warp", "get_block_binding", "get_thread_binding", "grid", "hypot",
+    "if_then_else", "infinity", "int16", "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log", "log10",
+    "log1p", "log2", "macro", "max", "max_value", "min", "min_value", "nearbyint", "popcount", "pow", "prim_func",
+    "print", "reduce", "reduce_absmax", "reduce_abssum", "reduce_bitand", "reduce_bitor", "reduce_bitxor",
+    "reduce_max", "reduce_min", "reduce_sum", "relu", "round", "rsqrt", "serial", "shift_left", "shift_right",
+    "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt", "sync", "sync_threads", "tan", "tanh", "trunc",
+    "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "where",
 ]

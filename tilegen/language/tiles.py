@@ -1,4 +1,4 @@
-"""Operations on whole tiles: T.copy, T.fill, T.clear, T.gemm, T.reduce and its short forms."""
+"""Operations on whole tiles: T.copy, T.fill, T.clear, T.gemm."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from tilegen.language.builder import current, operation
 from tilegen.language.regions import fit_extents
 from tilegen.language.text import describe
 from tilegen.language.values import as_expr, as_flag, as_number, as_region, is_number
-
-REDUCTIONS = ("sum", "max", "min", "absmax", "abssum")
-
 
 class GemmWarpPolicy(enum.Enum):
     """How T.gemm divides C among the warps: as squares, by rows only, or by columns only."""
@@ -106,60 +103,3 @@ def gemm(A, B, C, transpose_A=False, transpose_B=False, policy=GemmWarpPolicy.Sq
                          as_flag(transpose_B, "transpose_B", builder.argument("transpose_B")),
                          as_flag(clear_accum, "clear_accum", builder.argument("clear_accum")),
                          policy.value, loc=builder.loc))
-
-
-def _reduce(op: str, buffer, out, dim, clear_first) -> None:
-    builder = current()
-    name = f"T.reduce_{op}"
-    source = as_region(buffer, f"{name}: buffer", builder.argument("buffer"))
-    target = as_region(out, f"{name}: out", builder.argument("out"))
-    rank = len(source.extents)
-    axis = as_number(dim, "dim", builder.argument("dim"))
-    if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise TilegenError("TG0106", f"{name}: there is no dimension {axis} in {describe(source.buffer)}",
-                           builder.argument("dim"))
-    builder.emit(ir.Reduce(op, source, target, axis % rank,
-                           as_flag(clear_first, "clear", builder.argument("clear")), loc=builder.loc))
-
-
-@operation(takes_tiles=True)
-def reduce(buffer, out, reduce_type, dim=-1, clear=True) -> None:
-    """T.reduce_sum and so on, with the operation as text: "sum", "max", "min", "absmax", "abssum"."""
-    builder = current()
-    if reduce_type not in REDUCTIONS:
-        raise TilegenError("TG0005", f"T.reduce: the operation is one of {', '.join(REDUCTIONS)}, "
-                           f"not {describe(reduce_type)}", builder.argument("reduce_type"))
-    _reduce(reduce_type, buffer, out, dim, clear)
-
-
-@operation(takes_tiles=True)
-def reduce_sum(buffer, out, dim=-1, clear=True) -> None:
-    """out = the sum of `buffer` over `dim`; with clear=False out += it.
-
-    out has the shape of `buffer` without that dimension, or with 1 in its place. Raises TG0101 otherwise.
-    """
-    _reduce("sum", buffer, out, dim, clear)
-
-
-@operation(takes_tiles=True)
-def reduce_max(buffer, out, dim=-1, clear=True) -> None:
-    """out = the maximum of `buffer` over `dim`; clear and shapes as in reduce_sum."""
-    _reduce("max", buffer, out, dim, clear)
-
-
-@operation(takes_tiles=True)
-def reduce_min(buffer, out, dim=-1, clear=True) -> None:
-    """out = the minimum of `buffer` over `dim`; clear and shapes as in reduce_sum."""
-    _reduce("min", buffer, out, dim, clear)
-
-
-@operation(takes_tiles=True)
-def reduce_absmax(buffer, out, dim=-1, clear=True) -> None:
-    """out = the maximum of |buffer| over `dim`; clear and shapes as in reduce_sum."""
-    _reduce("absmax", buffer, out, dim, clear)
-
-
-@operation(takes_tiles=True)
-def reduce_abssum(buffer, out, dim=-1, clear=True) -> None:
-    """out = the sum of |buffer| over `dim`; with clear=False out += it. Shapes as T.reduce_sum."""
-    _reduce("abssum", buffer, out, dim, clear)

@@ -13,6 +13,7 @@ from tilegen.passes.cpu_statements import cpu_statements
 from tilegen.passes.expand_prints import expand_prints
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
+from tilegen.passes.order_blocks import order_blocks
 from tilegen.passes.pad_shared import pad_shared
 from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_atomics import plan_atomics
@@ -26,6 +27,8 @@ from tilegen.passes.plan_pipeline import plan_pipeline
 from tilegen.passes.plan_reduce import plan_reduce
 from tilegen.passes.plan_scan import plan_scan
 from tilegen.passes.plan_storage import plan_storage
+from tilegen.passes.plan_syncs import plan_syncs
+from tilegen.passes.plan_votes import plan_votes
 from tilegen.passes.simplify import simplify
 from tilegen.passes.stage_operands import stage_operands
 from tilegen.targets.base import Target
@@ -35,9 +38,9 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, expand_prints, choose_instructions, stage_operands, plan_pipeline, infer_layouts,
             pad_shared, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce,
-            plan_scan, plan_storage,
-            insert_barriers, place_shared, plan_occupancy, check_complete),
-    "cpu": (simplify, cpu_layouts, cpu_statements),
+            plan_scan, plan_votes, plan_storage,
+            plan_syncs, insert_barriers, place_shared, plan_occupancy, order_blocks, check_complete),
+    "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 
 

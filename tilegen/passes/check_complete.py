@@ -10,7 +10,7 @@ from tilegen import ir
 from tilegen.errors import Note, TilegenError
 from tilegen.targets.base import Target
 
-_PLANNED = (ir.Copy, ir.Fill, ir.Gemm, ir.Reduce, ir.Scan, ir.Parallel)
+_PLANNED = (ir.Copy, ir.Fill, ir.Gemm, ir.Reduce, ir.Scan, ir.Vote, ir.Parallel)
 
 
 def check_complete(kernel: ir.Kernel, target: Target) -> ir.Kernel:

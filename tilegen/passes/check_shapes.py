@@ -32,6 +32,8 @@ def check_shapes(kernel: ir.Kernel, target=None) -> ir.Kernel:
                 _gemm(node, numbers)
             case ir.Reduce():
                 _reduce(node, numbers)
+            case ir.Vote():
+                _scope(node.src.buffer, ("fragment", "shared"), f"T.{node.op}_of: the tile", node.src.loc)
             case ir.Scan():
                 _scan(node, numbers)
             case ir.Atomic():
@@ -165,6 +167,9 @@ def _reduce(node: ir.Reduce, numbers: Numbers) -> None:
                else "")
         if region.buffer.dtype.kind == "bool":
             raise TilegenError("TG0102", f"{name} does not take bool", region.loc, "make it an int32 tile")
+        if node.op.startswith("bit") and not region.buffer.dtype.is_integer:
+            raise TilegenError("TG0102", f"{name} takes integers, and {region.buffer.name} is {region.buffer.dtype}",
+                               region.loc, allocated(region.buffer))
     kept = node.src.extents[:node.dim] + node.src.extents[node.dim + 1:]
     wanted, given = squeezed(kept, numbers), squeezed(node.dst.extents, numbers)
     if len(wanted) == len(given) and all(same_extent(a, b, numbers) for a, b in zip(wanted, given)):

@@ -14,8 +14,10 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
 from tilegen.passes.layout_classes import Members, collect_classes, number_nests
-from tilegen.passes.ranges import knob_values
-from tilegen.plan import KernelPlan, MmaChoice
+from tilegen.passes.mma_operands import choose_form, form_checks, form_words
+from tilegen.passes.ranges import knob_values, loop_steps
+from tilegen.passes.slices import slice_checks
+from tilegen.plan import Check, KernelPlan, MmaChoice
 from tilegen.targets.base import Target
 
 WARP = 32
@@ -25,26 +27,28 @@ def choose_instructions(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     gemms = [n for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm)]
     notes: list[tuple[str, str]] = []
     chosen: dict[int, MmaChoice] = {}
+    checks: dict[Check, None] = dict.fromkeys(slice_checks(kernel))
     if gemms:
         for members in collect_classes(number_nests(kernel)).components():
-            _component(kernel, target, members, chosen, notes)
+            _component(kernel, target, members, chosen, notes, checks)
 
     def rule(node):
         choice = chosen.get(_key(node)) if isinstance(node, ir.Gemm) else None
         return replace(node, plan=choice) if choice else None
     body = ir.rewrite(kernel.body, rule) if chosen else kernel.body
-    return replace(kernel, body=body, plan=KernelPlan(notes=tuple(notes)))
+    return replace(kernel, body=body, plan=KernelPlan(notes=tuple(notes), checks=tuple(checks)))
 
 
 def _key(gemm: ir.Gemm) -> int:
     return hash((gemm, gemm.loc.line if gemm.loc else 0))
 
 
-def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, notes) -> None:
+def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, notes, checks) -> None:
     """One choice for all accumulators of a component, or the reason why there is none."""
     if not members.gemms:
         return
     env = knob_values(kernel)
+    steps = loop_steps(kernel, env)
     threads = arith.evaluate(arith.product(kernel.threads), env)
     found = [_instruction(g, target, env, threads) for g in members.gemms]
     reason = next((x for x in found if isinstance(x, str)), "")
@@ -59,9 +63,11 @@ def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, note
         registers = gemm.a.buffer.scope == "fragment" and grid[1] == 1 and _packs(gemm, instruction)
         text = (f"{instruction.spelling.removeprefix('mma.sync.aligned.')} on {grid[0]} x {grid[1]} warps, each "
                 f"{_extent(gemm.c, -2, env) // grid[0]} x {_extent(gemm.c, -1, env) // grid[1]}")
-        notes.append((subject, text))
+        forms = (choose_form(gemm.a, not gemm.transpose_a, env, steps), choose_form(gemm.b, gemm.transpose_b, env, steps))
+        notes.append((subject, "; ".join((text, *form_words(gemm, forms)))))
+        checks.update(dict.fromkeys(form_checks(kernel, gemm, forms)))
         chosen[_key(gemm)] = MmaChoice(instruction.helper, instruction.k, *grid, instruction.a.registers,
-                                       instruction.b.registers, registers, text)
+                                       instruction.b.registers, registers, *forms, reason=text)
 
 
 def _packs(gemm: ir.Gemm, instruction: MatrixInstruction) -> bool:
@@ -86,15 +92,7 @@ def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None) -> Mat
     fitting = [i for i in fitting if depth and depth % i.k == 0]
     if not fitting:
         return f"the depth of the block, {depth}, is no multiple of the instruction's"
-    if any(r.buffer.scope == "shared" and _unaligned(r, env) for r in (gemm.a, gemm.b)):
-        return "rows of a shared operand do not start at multiples of 16 bytes"
     return max(fitting, key=lambda i: i.k)
-
-
-def _unaligned(region: ir.Region, env) -> bool:
-    pitch = arith.evaluate(region.buffer.shape[-1], env)
-    size, start = region.buffer.dtype.bytes, arith.multiple_of(region.offsets[-1], env)
-    return pitch is None or pitch * size % 16 != 0 or start * size % 16 != 0
 
 
 def _extent(region: ir.Region, dimension: int, env) -> int:
@@ -104,17 +102,24 @@ def _extent(region: ir.Region, dimension: int, env) -> int:
 def _warps(kernel: ir.Kernel, members: Members, env, threads: int) -> tuple[int, int] | str:
     """The grid of warps: each part of every accumulator is made of 16 x 16 pieces, as square as can be."""
     count = threads // WARP
-    policy = members.gemms[0].policy
+    asked = {g.policy for g in members.gemms if isinstance(g.policy, tuple)}
+    if len(asked) > 1:
+        return "products that share a layout ask for different grids of warps"
+    policy = asked.pop() if asked else members.gemms[0].policy
     reduced = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
     one_column = bool(reduced & {b.name for b in members.buffers}) or \
         any(g.a.buffer.scope == "fragment" for g in members.gemms)
     grids = [(m, count // m) for m in range(1, count + 1) if count % m == 0]
-    if one_column or policy == "full_row":
+    if isinstance(policy, tuple):
+        grids = [policy] if policy[1] == 1 or not one_column else []
+    elif one_column or policy == "full_row":
         grids = [(count, 1)]
     elif policy == "full_col":
         grids = [(1, count)]
     sizes = [(_extent(g.c, -2, env), _extent(g.c, -1, env)) for g in members.gemms]
     legal = [(m, n) for m, n in grids if all(r and c and r % (16 * m) == 0 and c % (16 * n) == 0 for r, c in sizes)]
+    if not grids:
+        return f"a warp has to hold whole rows of {members.gemms[0].c.buffer.name}, and {policy[1]} warps share them"
     if not legal:
         rows, cols = sizes[0]
         return f"{count} warps cannot divide {rows} x {cols} into pieces of 16 x 16"

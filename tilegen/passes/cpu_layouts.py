@@ -17,6 +17,7 @@ from tilegen.dtypes import DType, float32, float64, int32
 from tilegen.passes import cpu_tiles
 from tilegen.passes.cpu_tiles import MR, NR, TileLayout
 from tilegen.passes.ranges import knob_values
+from tilegen.passes.slices import slice_checks
 from tilegen.plan import Check, Constant, KernelPlan
 from tilegen.targets.base import Target
 
@@ -36,7 +37,7 @@ def cpu_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     buffers = {n.buffer.name: n.buffer for n in ir.walk(kernel.body)
                if isinstance(n, ir.Alloc) and n.buffer.scope in ("shared", "fragment")}
     layouts = {name: _layout(buffer, wishes.get(name, ()), dtype, env) for name, buffer in buffers.items()}
-    plan = KernelPlan(constants=constants, checks=_checks(layouts, env), layouts=layouts,
+    plan = KernelPlan(constants=constants, checks=(*_checks(layouts, env), *dict.fromkeys(slice_checks(kernel))), layouts=layouts,
                       notes=tuple((f"layout of {name}", layout.reason) for name, layout in layouts.items()))
     return replace(kernel, plan=plan)
 

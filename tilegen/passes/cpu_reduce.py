@@ -14,7 +14,8 @@ from tilegen.plan import Loop, Nest, NestPlan
 from tilegen.vectors import VECTOR_STORES, VECTORS
 
 PARTIALS = 4
-_COMBINE = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "min"}
+_COMBINE = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "min", "bitand": "&", "bitor": "|",
+            "bitxor": "^"}
 _LANES = {"+": "sum_lanes", "max": "max_lanes", "min": "min_lanes"}
 
 
@@ -72,10 +73,12 @@ class _Nest:
 
     @property
     def starts_at_zero(self) -> bool:
-        return self.op == "+" or self.reduce.op == "absmax"
+        return self.op in "+|^" or self.reduce.op == "absmax"
 
     def identity(self) -> ir.Expr:
         """What does not change the result."""
+        if self.op == "&":
+            return ir.Const(2**self.dtype.bits - 1 if self.dtype.kind == "uint" else -1, self.dtype)
         if self.starts_at_zero:
             return ir.Const(0.0 if self.dtype.is_float else 0, self.dtype)
         if self.dtype.is_float:
@@ -94,7 +97,7 @@ class _Nest:
         return value if self.reduce.clear else self.combined(self.planner.scalar(self.result), value, self.dtype)
 
     def partial(self, dtype: DType) -> ir.Buffer:
-        name = {"+": "sum", "max": "largest", "min": "least"}[self.op]
+        name = {"+": "sum", "max": "largest", "min": "least"}.get(self.op, "bits")
         return ir.Buffer(self.planner.fresh(name, f"{name}_of_row"), (), dtype, "var")
 
     def loops(self, last: ir.Expr = ir.Const(1)) -> tuple[Loop, ...]:
@@ -103,6 +106,8 @@ class _Nest:
 
     # ---- The three ways --------------------------------------------------------------------------
     def vectors(self, var: ir.Var, stop: ir.Expr, extent: ir.Expr) -> Vectors:
+        if self.op in "&|^":
+            raise CannotVectorise("bits are combined one element at a time")
         if self.dtype not in VECTORS or self.element.dtype.compute != self.dtype:
             raise CannotVectorise(f"{self.element.dtype} is reduced in {self.dtype}")
         whole = stop == extent and self.planner.is_multiple(extent, self.planner.lanes(self.dtype))

@@ -1,12 +1,14 @@
-"""Running sums and maxima: one element after the other, along each row or column."""
+"""Running sums, maxima and votes: one element after the other."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from tilegen import arith, ir
+from tilegen.dtypes import bool_
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.plan_reduce import identity
+from tilegen.passes.plan_votes import decides
 from tilegen.plan import Loop, NestPlan
 
 _WORDS = ("slice", "depth", "row", "col")
@@ -47,3 +49,14 @@ def _at(region: ir.Region, places: list[ir.Expr]) -> ir.Load:
 
 def _list(s: ir.Stmt | tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     return s if isinstance(s, tuple) else (s,)
+
+
+def votes(planner: CpuPlanner, vote: ir.Vote) -> tuple[ir.Stmt, ...]:
+    """T.any_of and T.all_of as loops over the elements."""
+    counters = [ir.Var(planner.fresh(w, f"tile_{w}"), kind="loop") for w in _WORDS[-len(vote.src.extents):]]
+    body: tuple[ir.Stmt, ...] = (ir.If(decides(vote.op, _at(vote.src, counters)), (
+        ir.Store(vote.dst, (), ir.Const(vote.op == "any", bool_)),)),)
+    for var, extent in reversed(list(zip(counters, vote.src.extents))):
+        planner.known.ranges[var.name] = (0, arith.bounds(extent, planner.known.ranges)[1] - 1)
+        body = (ir.For("serial", var, ir.Const(0), extent, ir.Const(1), body, loc=vote.loc),)
+    return body

@@ -19,7 +19,7 @@ from tilegen.passes.cpu_gemm import plan_gemm
 from tilegen.passes.cpu_loops import plan_parallel
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_reduce import plan_reduce
-from tilegen.passes.cpu_scan import plan_scan
+from tilegen.passes.cpu_scan import plan_scan, votes
 from tilegen.plan import Check, SharedBuffer
 from tilegen.targets.base import Target
 
@@ -93,6 +93,8 @@ class _Body:
                 scope.forget(written((s,)))
             return (planned,)
         match s:
+            case ir.Vote():
+                return self.statements(votes(self.planner, s), scope)
             case ir.Alloc():
                 return self.alloc(s)
             case ir.Let() if s.var.name not in self.used:
@@ -133,4 +135,6 @@ def written(statements: tuple[ir.Stmt, ...]) -> set[str]:
                 names.add(n.c.buffer.name)
             case ir.Store() | ir.Atomic():
                 names.add(n.buffer.name)
+            case ir.Vote():
+                names.add(n.dst.name)
     return names

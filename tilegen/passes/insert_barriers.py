@@ -49,6 +49,8 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             result.append(s)
             since = Since()
             continue
+        if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote)):
+            _refuse_divergence(s, divergent, "the threads exchange values")
         reason = _hazard(_own_accesses(s), since)
         if reason:
             _refuse_divergence(s, divergent, reason)
@@ -56,7 +58,8 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             since = Since()
         reads, writes = _own_accesses(s)
         since.read |= {b.name for b in reads if b.scope == "shared"}
-        since.written |= {b.name for b in writes}
+        if not _is_awaited(s):
+            since.written |= {b.name for b in writes}
         s, since = _inside(s, since, divergent, own)
         result.append(s)
     return tuple(result), since
@@ -95,6 +98,11 @@ def _pipeline(s: ir.For, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
     return replace(s, body=producers + rest), after
 
 
+def _is_awaited(s: ir.Stmt) -> bool:
+    """Whether the user has promised a T.sync() before what `s` writes is read."""
+    return isinstance(s, ir.Copy) and bool(dict(s.options).get("asynchronous"))
+
+
 def _hazard(accesses, since: Since) -> str:
     reads, writes = accesses
     shared_writes = [b.name for b in writes if b.scope == "shared"]
@@ -114,6 +122,8 @@ def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
     match s:
         case ir.Copy():
             reads, writes = [s.src.buffer], [s.dst.buffer]
+        case ir.Vote():
+            reads, writes = [s.src.buffer], []
         case ir.Fill():
             reads, writes = [], [s.dst.buffer]
         case ir.Gemm():

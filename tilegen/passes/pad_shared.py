@@ -53,6 +53,11 @@ def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int
     if not accesses:
         return 0, "only whole rows are touched: no conflict"
     shape = [planner.value(e) or 1 for e in buffer.shape]
+    own = _own_padding(planner, kernel, buffer)
+    if own:
+        costs = [_passes(planner, accesses, shape, pad, buffer) for pad in (0, -own)]
+        return 0, (f"the kernel's own padding of {own} column(s) is kept: the worst access takes {costs[0]} pass(es), "
+                   f"without it {costs[1]}")
     costs = {pad: _passes(planner, accesses, shape, pad, buffer) for pad in (*PADS, 16 // buffer.dtype.bytes)}
     vectors = any(width > 1 for _, width in accesses)
     pads = (p for p in (*PADS, 16 // buffer.dtype.bytes) if not vectors or p * buffer.dtype.bytes % 16 == 0)
@@ -60,6 +65,16 @@ def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int
     if best == 0:
         return 0, f"worst access takes {costs[0]} pass(es); no padding makes it fewer"
     return best, f"{costs[0]} passes without padding, {costs[best]} with {best} more column(s)"
+
+
+def _own_padding(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> int:
+    """Columns at the end of each row that no gemm reads, where gemms are all that reads the tile."""
+    reads = [r for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm) for r in (n.a, n.b) if r.buffer.name == buffer.name]
+    others = [n for n in ir.walk(kernel.body) if isinstance(n, ir.Load) and n.buffer.name == buffer.name]
+    if others or any(r.offsets[-1] != ir.Const(0) for r in reads):
+        return 0
+    width = planner.value(buffer.shape[-1]) or 0
+    return width - max((planner.value(r.extents[-1]) or width for r in reads), default=width)
 
 
 def _passes(planner: Planner, accesses: list[Access], shape: list[int], pad: int, buffer: ir.Buffer) -> int:
@@ -118,8 +133,9 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
         if region.buffer.name != buffer.name:
             continue
         lead = (0,) * (len(buffer.shape) - 2)
-        if isinstance(gemm.plan, MmaChoice):  # ldmatrix: eight rows of 16 bytes in one pass
-            yield lambda lane, lead=lead: (*lead, lane % 8, 0), 16 // buffer.dtype.bytes
+        if isinstance(gemm.plan, MmaChoice):
+            form = gemm.plan.a_form if region is gemm.a else gemm.plan.b_form
+            yield _of_matrix(form, k_first, lead, buffer)
             continue
         width = axis.vector if k_first else min(along_width(axis.slots), 16 // buffer.dtype.bytes)
 
@@ -128,3 +144,16 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
             return (*lead, 0, at) if k_first else (*lead, at, 0)
 
         yield index, width
+
+
+def _of_matrix(form: str, k_first: bool, lead: tuple[int, ...], buffer: ir.Buffer) -> Access:
+    """How the lanes of a warp read an operand of a matrix instruction, see mma_operands.py."""
+    packed = 4 // min(4, buffer.dtype.bytes)
+    if form == "matrix":                                  # ldmatrix: eight rows of 16 bytes in one pass
+        return lambda lane: (*lead, lane % 8, 0), 16 // buffer.dtype.bytes
+
+    def index(lane: int) -> tuple[int, ...]:
+        pair = lane // 4, lane % 4 * packed
+        return (*lead, *(reversed(pair) if k_first else pair))
+
+    return index, packed if form == "words" else 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
+from tilegen.dtypes import bool_
 from tilegen.passes.accesses import conditions, conjunction, zero
 from tilegen.passes.layout_classes import dimensions
 from tilegen.passes.planner import THREAD, Planner, coordinate
@@ -60,7 +61,32 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     last = loops[-1]
     loops = (*loops[:-1], replace(last, lets=last.lets + tuple(lets)))
     reason = f"the block walks the tile, {width} elements ({width * tile.buffer.dtype.bytes} bytes) per thread and step"
-    return _finish(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
+    plan = _finish(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
+    return _fast_path(planner, copy, plan, step, width) if width > 1 else plan
+
+
+def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, width: int) -> NestPlan:
+    """The copy with a second, unguarded loop for tiles that lie inside of the tensor as a whole, in rows
+    that start at multiples of the vector."""
+    move: Move = plan.body[0]
+    region = copy.src if copy.src.buffer.scope == "global" else copy.dst
+    if move.inside is None or arith.multiple_of(region.offsets[-1], planner.env) % width:
+        return plan
+    last = region.buffer.shape[-1]
+    place = move.src if region is copy.src else move.dst
+    aligned = ir.Call(f"device:is_aligned<{step.name}>", (ir.Var(region.buffer.name),), bool_)
+    terms = [_end_exists(planner, region, d) for d, index in enumerate(place.indices)
+             if not planner.ranges.below(index, region.buffer.shape[d])]
+    if planner.value(last) is None or planner.value(last) % width:
+        terms.append(arith.binary("==", arith.modulo(last, step), ir.Const(0)))
+    helper = "copy_async" if move.helper == "copy_async" else "copy_vector"
+    fast = replace(move, helper=helper, inside=None)
+    return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
+
+
+def _end_exists(planner: Planner, region: ir.Region, d: int) -> ir.Expr:
+    """Whether the last element of a box along one dimension lies inside of the tensor."""
+    return arith.binary("<=", arith.add(region.offsets[d], region.extents[d]), region.buffer.shape[d])
 
 
 def _block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
@@ -88,7 +114,7 @@ def _aligned(planner: Planner, region: ir.Region, width: int) -> bool:
     are tested where they are used.)"""
     if region.buffer.scope != "shared":
         return True
-    pitch, offset = planner.value(region.buffer.shape[-1]), arith.multiple_of(region.offsets[-1], planner.env)
+    pitch, offset = planner.value(region.buffer.shape[-1]), planner.multiple_of(region.offsets[-1])
     return pitch is not None and pitch % width == 0 and offset % width == 0
 
 
@@ -170,7 +196,7 @@ def _register_width(planner: Planner, tile: ir.Region, other: ir.Region, axes) -
     dims = dimensions(tile)
     if not dims or not _rows_match(other) or dims[-1] != len(axes) - 1 or axes[-1].vector == 1:
         return 1
-    if arith.multiple_of(tile.offsets[-1], planner.env) % axes[-1].vector or \
+    if planner.multiple_of(tile.offsets[-1]) % axes[-1].vector or \
             (planner.value(tile.extents[dims[-1]]) or 1) % axes[-1].vector:
         return 1
     width = axes[-1].vector
@@ -243,7 +269,8 @@ def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Ex
     registers = {"fragment", "local"}
     outer = source if source.buffer.scope == "global" else target if target.buffer.scope == "global" else None
     size = arith.multiply(ir.Const(source.dtype.bytes), step)
-    asynchronous = dict(options).get("asynchronous", False) and planner.value(size) >= LEAST_ASYNCHRONOUS
+    asynchronous = dict(options).get("asynchronous", False) and planner.target.async_copies \
+        and source.dtype == target.dtype and planner.value(size) >= LEAST_ASYNCHRONOUS
     verb = ("load" if target.buffer.scope in registers else "store" if source.buffer.scope in registers else "copy")
     if outer is None:
         return Move(f"{verb}_vector", target, source, step)

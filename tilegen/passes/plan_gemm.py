@@ -81,7 +81,7 @@ def _depth_width(planner: Planner, gemm: ir.Gemm, depth: ir.Expr, slots: int) ->
     while width > 1 and any(
         (planner.value(depth) or 1) % width
         or (planner.value(r.buffer.shape[-1]) or 1) % width
-        or arith.multiple_of(r.offsets[-1], planner.env) % width
+        or planner.multiple_of(r.offsets[-1]) % width
         or width * r.buffer.dtype.bytes > 16
         for r in along
     ):
@@ -137,7 +137,7 @@ def _row_vectors(planner: Planner, region: ir.Region, axis: Axis) -> bool:
     pitch = planner.value(region.buffer.shape[-1]) or 1
     return (
         pitch % axis.vector == 0
-        and arith.multiple_of(region.offsets[-1], planner.env) % axis.vector == 0
+        and planner.multiple_of(region.offsets[-1]) % axis.vector == 0
         and axis.vector * region.buffer.dtype.bytes <= 16
     )
 

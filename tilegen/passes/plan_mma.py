@@ -51,6 +51,7 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     choice: MmaChoice = gemm.plan
     rows, cols = planner.layout(gemm.c.buffer).axes[-2:]
     depth = gemm.a.extents[-2 if gemm.transpose_a else -1]
+    single = depth == ir.Const(choice.k) and not choice.a_in_registers
     step = planner.constant("MMA_K", choice.k, "depth of one mma instruction", knob=False)
     planner.check_multiple(depth, step, "the depth of a block is made of whole mma steps")
     for axis, extent, size in ((rows, gemm.c.extents[-2], 2), (cols, gemm.c.extents[-1], 4)):
@@ -66,6 +67,7 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     values = {
         **name,
         "depth": depth,
+        "single": single,
         "step": step,
         "tiles_m": tiles_m,
         "tiles_n": tiles_n,
@@ -76,8 +78,9 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         "c": gemm.c.buffer.name,
         "c_lead": "[0]" * (len(gemm.c.extents) - 2),
     }
-    values["load_a"] = _load_a(planner, gemm, choice, rows, name)
-    values["load_b"] = _load_b(gemm, choice, cols, name)
+    k = ir.Const(0) if single else _var(name["k"])
+    values["load_a"] = _load_a(planner, gemm, choice, rows, k, name)
+    values["load_b"] = _load_b(gemm, choice, cols, k, name)
     return OpPlan(
         "gemm_mma",
         values,
@@ -130,8 +133,8 @@ def _place(axis: Axis, slot: ir.Expr, lane: str, of_row: bool) -> ir.Expr:
     return arith.add(base, arith.multiply(warp, ir.Const(8)))
 
 
-def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, name) -> dict:
-    i, k, lane = _var(name["i"]), _var(name["k"]), name["lane"]
+def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, k: ir.Expr, name) -> dict:
+    i, lane = _var(name["i"]), name["lane"]
     if choice.a_in_registers:
         axes = planner.layout(gemm.a.buffer).axes
         alone = arith.binary("==", ir.Var(rows.warps_name, kind="knob"), ir.Const(1))
@@ -143,48 +146,58 @@ def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, name
             "why": f"A is already in the registers of {gemm.a.buffer.name}",
         }
     size = gemm.a.buffer.dtype.bytes
+    if choice.a_form != "matrix":
+        quarter = _var(name["q"])
+        slot = arith.add(arith.multiply(ir.Const(2), i), arith.modulo(quarter, 2))
+        row = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 4))
+        return _by_lane(choice.a_form, gemm.a, not gemm.transpose_a, arith.divide(quarter, 2), row, k, name, "A")
     slot = arith.add(arith.multiply(ir.Const(2), i), _lane_part(lane, 8, 2))
     helper = f"ldmatrix_x{choice.a_registers}"
     if not gemm.transpose_a:
         row = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 1, 8))
         col = k if choice.a_registers == 2 else arith.add(k, arith.multiply(_lane_part(lane, 16), 16 // size))
         return _matrix(helper, gemm.a, row, col, "A by ldmatrix", name)
-    if size == 2:
-        depth = _lane_part(lane, 1, 8)
-        if choice.a_registers == 4:
-            depth = arith.add(arith.multiply(_lane_part(lane, 16), 8), depth)
-        col = _place(rows, slot, lane, True)
-        return _matrix(helper + "_transposed", gemm.a, arith.add(k, depth), col, "A by ldmatrix, transposed", name)
-    quarter = _var(name["q"])
-    slot = arith.add(arith.multiply(ir.Const(2), i), arith.modulo(quarter, 2))
-    col = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 4))
-    return _column(gemm.a, k, arith.divide(quarter, 2), col, name, size, "A")
+    depth = _lane_part(lane, 1, 8)
+    if choice.a_registers == 4:
+        depth = arith.add(arith.multiply(_lane_part(lane, 16), 8), depth)
+    col = _place(rows, slot, lane, True)
+    return _matrix(helper + "_transposed", gemm.a, arith.add(k, depth), col, "A by ldmatrix, transposed", name)
 
 
-def _load_b(gemm: ir.Gemm, choice: MmaChoice, cols: Axis, name) -> dict:
-    j, k, lane = _var(name["j"]), _var(name["k"]), name["lane"]
+def _load_b(gemm: ir.Gemm, choice: MmaChoice, cols: Axis, k: ir.Expr, name) -> dict:
+    j, lane = _var(name["j"]), name["lane"]
     size = gemm.b.buffer.dtype.bytes
+    if choice.b_form != "matrix":
+        col = arith.add(_place(cols, j, lane, False), _lane_part(lane, 4))
+        half = _var(name["q"]) if choice.b_registers > 1 else ir.Const(0)
+        return _by_lane(choice.b_form, gemm.b, gemm.transpose_b, half, col, k, name, "B")
     helper = f"ldmatrix_x{2 * choice.b_registers}"                       # two tiles of 8 columns
     tile = arith.add(j, _lane_part(lane, 8 * choice.b_registers, 2 if choice.b_registers == 1 else 0))
     if gemm.transpose_b:
         row = arith.add(_place(cols, tile, lane, False), _lane_part(lane, 1, 8))
         col = k if choice.b_registers == 1 else arith.add(k, arith.multiply(_lane_part(lane, 8, 2), 16 // size))
         return _matrix(helper, gemm.b, row, col, "B by ldmatrix", name)
-    if size == 2:
-        row = arith.add(k, _lane_part(lane, 1, 8 * choice.b_registers))
-        col = _place(cols, tile, lane, False)
-        return _matrix(helper + "_transposed", gemm.b, row, col, "B by ldmatrix, transposed", name)
-    col = arith.add(_place(cols, j, lane, False), _lane_part(lane, 4))
-    return _column(gemm.b, k, _var(name["q"]), col, name, size, "B")
+    row = arith.add(k, _lane_part(lane, 1, 8 * choice.b_registers))
+    col = _place(cols, tile, lane, False)
+    return _matrix(helper + "_transposed", gemm.b, row, col, "B by ldmatrix, transposed", name)
 
 
-def _column(region: ir.Region, k: ir.Var, half: ir.Expr, col: ir.Expr, name, size: int, letter: str) -> dict:
-    """A register gathered from one column: what ldmatrix cannot turn."""
-    packed = 4 // size
+def _by_lane(form: str, region: ir.Region, along_depth: bool, half: ir.Expr, across: ir.Expr, k: ir.Expr, name,
+             letter: str) -> dict:
+    """Each lane loads its registers by itself, where ldmatrix cannot: `half` counts the registers along the
+    depth, `across` is the row of A or the column of B."""
+    packed = 4 // region.buffer.dtype.bytes
     depth = arith.add(arith.multiply(half, 4 * packed), arith.multiply(_lane_part(name["lane"], 1, 4), packed))
-    named = _element(region, _var(name["row"]), _var(name["col"]))
-    return {"form": "column", "row": arith.add(k, depth), "col": col, "element": named, "pitch": region.buffer.shape[-1],
-            "why": f"{letter} gathered by columns: ldmatrix cannot turn {region.buffer.dtype}"}
+    depth = arith.add(k, depth)
+    row, col = (across, depth) if along_depth else (depth, across)
+    helper, pitch = {2: "gather_pair", 1: "gather_column"}[region.buffer.dtype.bytes], region.buffer.shape[-1]
+    if form == "words":
+        helper, pitch = "load_register", None
+    elif along_depth:
+        pitch = ir.Const(1)
+    how = "by words of 4 bytes" if form == "words" else "element by element"
+    return {"form": "lane_single" if half == ir.Const(0) else "lane", "helper": helper, "pitch": pitch, "row": row, "col": col,
+            "element": _element(region, _var(name["row"]), _var(name["col"])), "why": f"{letter} {how}"}
 
 
 def _matrix(helper: str, region: ir.Region, row: ir.Expr, col: ir.Expr, why: str, name) -> dict:

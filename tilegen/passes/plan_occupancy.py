@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilegen import ir
+from tilegen import arith, ir
+from tilegen.errors import TilegenError
+from tilegen.passes.ranges import knob_values
 from tilegen.plan import Constant, KernelPlan, OpPlan
 from tilegen.targets.base import Target
 
@@ -22,8 +24,10 @@ _LEAST_REGISTERS = 40
 
 def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     plan: KernelPlan = kernel.plan
+    wish = next((w for w in kernel.wishes if w.name == "min_blocks"), None)
     if not target.register_file:
-        return kernel
+        note = (("registers", f"T.annotate_min_blocks_per_sm changes nothing on {target.name}"),) if wish else ()
+        return replace(kernel, plan=replace(plan, notes=plan.notes + note))
     threads = next(c.value for c in plan.constants if c.name == "THREADS")
     needed = max(_LEAST_REGISTERS, _live(kernel) + _operands(kernel) + _OTHER_REGISTERS)
     blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), target.resident_threads // threads)
@@ -32,9 +36,25 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     if shared:
         blocks = min(blocks, target.max_shared // (shared + 1024))
     blocks = max(1, blocks)
-    constant = Constant("MIN_BLOCKS", blocks, "blocks at once on an SM: bounds a thread's registers", knob=True)
-    note = ("registers", f"about {needed} per thread, so {blocks} block(s) of {threads} threads on an SM")
+    note = f"about {needed} per thread, so {blocks} block(s) of {threads} threads on an SM"
+    expr = None
+    if wish:
+        blocks, expr = _asked(kernel, target, wish, threads), None if isinstance(wish.value, ir.Const) else wish.value
+        note = f"{blocks} block(s) on an SM, as T.annotate_min_blocks_per_sm asks; the estimate was {note}"
+    constant = Constant("MIN_BLOCKS", blocks, "blocks at once on an SM: bounds a thread's registers", expr=expr,
+                        knob=expr is None)
+    note = ("registers", note)
     return replace(kernel, plan=replace(plan, constants=plan.constants + (constant,), notes=plan.notes + (note,)))
+
+
+def _asked(kernel: ir.Kernel, target: Target, wish: ir.Wish, threads: int) -> int:
+    """The number of blocks that the kernel asks for. TG0202 where an SM cannot hold as many threads."""
+    blocks = arith.evaluate(wish.value, knob_values(kernel))
+    if blocks * threads > target.resident_threads:
+        raise TilegenError("TG0202", f"{blocks} blocks of {threads} threads are more than the {target.resident_threads} "
+                           f"threads that an SM of {target.arch} holds", wish.loc,
+                           f"ask for {max(1, target.resident_threads // threads)} at most, or lower threads=")
+    return blocks
 
 
 def _live(kernel: ir.Kernel) -> int:

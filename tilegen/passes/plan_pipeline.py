@@ -3,7 +3,8 @@
 Precondition: operands staged, layouts not yet inferred. Effect: a pipelined loop that starts with
 copies from global to shared memory, on a target with cp.async, gets a PipelinePlan: its shared tiles
 get a leading dimension of STAGES, the copies are marked asynchronous, and the loop body stays one.
-Where that is not possible the loop stays synchronous, and the plan says why.
+A T.sync() of the user after them is the barrier that the pipeline has anyway. Where that is not possible
+the loop stays synchronous, and the plan says why.
 Before: for ko in Pipelined: copy(A, A_shared); gemm(A_shared, ...)
 After:  load_stage(ko) fills A_shared[ko % STAGES]; the loop waits for stage ko and loads ko + STAGES - 1
 """
@@ -21,7 +22,7 @@ from tilegen.targets.base import Target
 def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     env = knob_values(kernel)
     constants: dict[str, Constant] = {}
-    checks: dict[Check, None] = {}
+    checks: dict[Check, None] = dict.fromkeys(kernel.plan.checks) if kernel.plan else {}
     taken = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Var, ir.Buffer))} | set(env)
     staged: dict[str, ir.Buffer] = {}
 
@@ -146,13 +147,23 @@ def _pipelined(loop: ir.For, producers: int, stages: ir.Expr, taken: set[str], s
         return None
 
     body = ir.rewrite(loop.body, rule)
-    body = tuple(
-        replace(s, options=(*s.options, ("asynchronous", True))) if i < producers else s
-        for i, s in enumerate(body)
-    )
+    copies = tuple(replace(s, options=(("asynchronous", True),)) for s in body[:producers])
+    sync, rest = _own_barrier(body[producers:])
+    body = copies + rest
     names = ", ".join(buffers)
     reason = f"cp.async: {names} are loaded STAGES - 1 steps ahead; one barrier a step"
-    return replace(loop, body=body, plan=PipelinePlan(producers, stages, stage, steps, load, tuple(buffers), reason))
+    plan = PipelinePlan(producers, stages, stage, steps, load, tuple(buffers), reason, sync)
+    return replace(loop, body=body, plan=plan)
+
+
+def _own_barrier(rest: tuple[ir.Stmt, ...]) -> tuple[ir.Sync | None, tuple[ir.Stmt, ...]]:
+    """The user's T.sync() right after the loads, which the barrier of the pipeline stands for, and the
+    statements without it; where nothing else is copied asynchronously, the others need not wait."""
+    first = rest[0] if rest and isinstance(rest[0], ir.Sync) and rest[0].waits else None
+    rest = rest[1:] if first else rest
+    if not any(isinstance(n, ir.Copy) and dict(n.options).get("asynchronous") for n in ir.walk(rest)):
+        rest = ir.rewrite(rest, lambda n: replace(n, waits=False) if isinstance(n, ir.Sync) else None)
+    return first, rest
 
 
 def _fresh(taken: set[str], *wanted: str) -> str:

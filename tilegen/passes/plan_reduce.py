@@ -16,7 +16,10 @@ from tilegen.passes.planner import Planner, coordinate, memory_name, unit
 from tilegen.plan import KernelPlan, OpPlan
 from tilegen.targets.base import Target
 
-_ACROSS = {"sum": "sum", "abssum": "sum", "max": "max", "absmax": "max", "min": "min"}
+_ACROSS = {"sum": "sum", "abssum": "sum", "max": "max", "absmax": "max", "min": "min", "bitand": "bitand",
+           "bitor": "bitor", "bitxor": "bitxor"}
+_OPERATORS = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "min", "bitand": "&", "bitor": "|",
+              "bitxor": "^"}
 
 
 def plan_reduce(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -73,7 +76,9 @@ def _result(reduce: ir.Reduce, index: list[ir.Expr]) -> ir.Load:
 
 def identity(op: str, dtype: DType) -> ir.Const:
     """The value that changes nothing."""
-    if op in ("sum", "abssum", "absmax"):
+    if op == "bitand":
+        return ir.Const(2 ** dtype.bits - 1 if dtype.kind == "uint" else -1, dtype)
+    if op in ("sum", "abssum", "absmax", "bitor", "bitxor"):
         return ir.Const(0.0 if dtype.is_float else 0, dtype)
     if dtype.is_float:
         return ir.Const(float("-inf") if op == "max" else float("inf"), dtype)
@@ -83,8 +88,7 @@ def identity(op: str, dtype: DType) -> ir.Const:
 
 
 def _combine(op: str, a: ir.Expr, b: ir.Expr, dtype: DType) -> ir.Expr:
-    name = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "min"}[op]
-    return ir.BinOp(name, a, b, dtype)
+    return ir.BinOp(_OPERATORS[op], a, b, dtype)
 
 
 def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dtype: DType, scratch) -> dict:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from tilegen import arith, ir
 from tilegen.layout import Axis, FragmentLayout
 from tilegen.passes.layout_classes import short
-from tilegen.passes.ranges import Ranges, collect, knob_values
+from tilegen.passes.ranges import Ranges, collect, knob_values, loop_steps
 from tilegen.plan import Check, Constant, KernelPlan, Loop
 from tilegen.targets.base import Target
 
@@ -23,6 +23,7 @@ class Planner:
     target: Target
     ranges: Ranges = field(init=False)
     env: dict = field(init=False)
+    steps: dict[str, int] = field(init=False)
     taken: set[str] = field(init=False)
     constants: dict[str, Constant] = field(init=False)
     checks: dict[Check, None] = field(init=False)
@@ -33,6 +34,7 @@ class Planner:
         self.constants = {c.name: c for c in plan.constants}
         self.checks = dict.fromkeys(plan.checks)
         self.env = knob_values(self.kernel) | {c.name: c.value for c in plan.constants}
+        self.steps = loop_steps(self.kernel, {})
         nodes = list(ir.walk(self.kernel))
         self.taken = {n.name for n in nodes if isinstance(n, (ir.Var, ir.Buffer))} | set(self.env)
         self.taken |= {v.name for v in self.kernel.sizes} | {axis.name for axis in plan.axes}
@@ -47,6 +49,10 @@ class Planner:
 
     def value(self, expr: ir.Expr) -> int | None:
         return arith.evaluate(expr, self.env)
+
+    def multiple_of(self, expr: ir.Expr) -> int:
+        """A number that divides `expr` in every turn of the loops around it."""
+        return arith.multiple_of(expr, self.env, self.steps)
 
     def fresh(self, *wanted: str, used: set[str] = frozenset()) -> str:
         """The first of the wanted names that is free, else the last with a tail."""

@@ -76,14 +76,16 @@ def knob_values(kernel: ir.Kernel) -> dict[str, int | float | bool]:
     return {knob.name: knob.value for knob in kernel.knobs}
 
 
-def loop_steps(kernel: ir.Kernel) -> dict[str, int]:
-    """{name: a number that divides every value of a loop's variable}, where that is more than 1."""
-    env, steps = knob_values(kernel), {}
-    for loop in ir.walk(kernel.body):
-        if isinstance(loop, ir.For):
-            step = math.gcd(*(arith.multiple_of(e, env, steps) for e in (loop.start, loop.step)))
-            steps[loop.var.name] = math.gcd(step, steps.get(loop.var.name, step))
-    return {name: step for name, step in steps.items() if step > 1}
+def loop_steps(kernel: ir.Kernel, env: dict) -> dict[str, int]:
+    """{name: a number that divides every value of a loop's variable}; `env` are the values of knobs that
+    may be counted on."""
+    steps: dict[str, int] = {}
+    for s in ir.walk(kernel.body):
+        if isinstance(s, (ir.For, ir.Let)):
+            bounds = (s.start, s.step) if isinstance(s, ir.For) else (s.value,)
+            step = math.gcd(*(int(arith.multiple_of(e, env, steps)) for e in bounds if e.dtype.is_integer))
+            steps[s.var.name] = math.gcd(step, steps.get(s.var.name, step))
+    return steps
 
 
 def collect(kernel: ir.Kernel) -> Ranges:

@@ -1,4 +1,4 @@
-// Maximum of x over the lanes up to this one, in groups of WIDTH neighbouring lanes; BACKWARD: from this one on.
+// Maximum of x over the lanes up to this one (BACKWARD: from it on), in groups of WIDTH neighbours.
 template <int WIDTH, bool BACKWARD = false, class T> __device__ T max_scan_in_warp(T x)
 {
     const int lane = threadIdx.x % WIDTH, place = BACKWARD ? WIDTH - 1 - lane : lane;

@@ -1,0 +1,12 @@
+// Bitwise or of x over the COUNT threads whose numbers differ by multiples of STRIDE; every one gets it.
+template <int COUNT, int STRIDE, class T> __device__ T bitor_across_threads(T x, T* scratch)
+{
+    scratch[threadIdx.x] = x;
+    __syncthreads();        // why: all values are there
+    constexpr int GROUP = COUNT * STRIDE;
+    const T* group = scratch + threadIdx.x / GROUP * GROUP + threadIdx.x % STRIDE;
+    x = group[0];
+    for (int i = 1; i < COUNT; ++i) x = bitor_of(x, group[i * STRIDE]);
+    __syncthreads();        // why: scratch may be used again
+    return x;
+}

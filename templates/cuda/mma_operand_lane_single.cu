@@ -1,0 +1,6 @@
+#pragma unroll
+for (int ${ tile } = 0; ${ tile } < ${ tiles }; ${ advance }) {
+    const int ${ row } = ${ e(load.row) };
+    const int ${ col } = ${ e(load.col) };
+    ${ registers }[${ tile }][0] = ${ load.helper }${ "<" ~ e(load.pitch) ~ ">" if load.pitch else "" }(&${ e(load.element) });
+}
