@@ -48,16 +48,22 @@ def case(*sizes: Mapping[str, int], rtol: float | None = None, **lists: Any):
     return register
 
 
+def runnable(made: Specialised):
+    """The emitted file as a callable: natively for a CPU, in the emulator for a GPU."""
+    return made.loaded if made.target.family == "cpu" else made.emulated
+
+
 def arguments(made: Specialised, sizes: Mapping[str, int], seed: int) -> dict[str, Any]:
     """Random contents for every parameter, small enough that sums stay in range; outputs start as what no
     kernel writes."""
     generator = numpy.random.default_rng(seed)
     found: dict[str, Any] = {}
-    for p in made.loaded.contract.params:
+    contract = runnable(made).contract
+    for p in contract.params:
         if not p.is_array:
             found[p.name] = 2 if p.dtype.is_integer else 1.5
             continue
-        shape = tuple(int(made.loaded.contract.value(extent, sizes)) for extent in p.shape)
+        shape = tuple(int(contract.value(extent, sizes)) for extent in p.shape)
         if p.is_output:
             found[p.name] = numpy.full(shape, 77).astype(p.dtype.numpy)
         else:
@@ -67,7 +73,7 @@ def arguments(made: Specialised, sizes: Mapping[str, int], seed: int) -> dict[st
 
 def differences(made: Specialised, sizes: Mapping[str, int], rtol: float | None, seed: int = 0) -> list[str]:
     """What `made` computes otherwise than the interpreter: one line for each array that is wrong."""
-    loaded = made.loaded if made.target.family == "cpu" else made.emulated
+    loaded = runnable(made)
     found, expected = arguments(made, sizes, seed), arguments(made, sizes, seed)
     interpret(made.kernel, expected, sizes=dict(sizes))
     loaded(**found)

@@ -163,3 +163,18 @@ def fills(dtype):
             T.copy(local, A[by * 16, 0])
             T.fill(B[by * 16:by * 16 + 16, 0:64], 5)
     return kernel
+
+
+@case({"M": 33, "N": 70}, {"M": 32, "N": 128}, rows=(-3, 2), columns=(-8, -2, 3), scope=("shared", "fragment"))
+def shifted_origins(rows, columns, scope):
+    """Boxes that begin before the tensor, or at a place that no vector starts at."""
+    alloc = T.alloc_shared if scope == "shared" else T.alloc_fragment
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 16), threads=128) as (bx, by):
+            tile = alloc((16, 64), "float32")
+            T.copy(A[by * 16 + rows, bx * 64 + columns], tile)
+            T.copy(tile, B[by * 16, bx * 64])
+            T.copy(tile, C[by * 16 + rows, bx * 64 + columns])
+    return kernel

@@ -46,3 +46,26 @@ def double(tile):
 def wrong_macro_argument(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1):
         double(A, 3)  # error: TG0005 double: too many positional arguments
+
+
+def swizzle_of_an_unknown_order(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(2, 2):
+        T.use_swizzle(4, order="diagonal")  # error: TG0005 write "row" or "column"
+
+
+def swizzle_of_one_extent(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(2):
+        T.use_swizzle(4)  # error: TG0005 a grid of two extents
+
+
+def two_swizzles(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(2, 2):
+        T.use_swizzle(4)
+        T.use_swizzle(8, order="column")  # error: TG0005 a second T.use_swizzle
+
+
+def tile_shape_that_is_a_number(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1, threads=32):
+        x = T.alloc_shared((64, 64), "float16")
+        y = T.alloc_fragment((64, 64), "float32")
+        T.gemm_warp(x, x, y, tile_shape=64)  # error: TG0005 a pair (rows, columns)

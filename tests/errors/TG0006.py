@@ -25,3 +25,9 @@ def output_in_kernel(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1):
         C = T.empty((64,), "float32")  # error: TG0006 before T.Kernel
         T.copy(A, C)
+
+
+def swizzle_in_a_loop(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(2, 2) as (bx, by):
+        for i in range(4):
+            T.use_swizzle(4)  # error: TG0006 about the whole launch

@@ -25,3 +25,29 @@ def atomic_on_a_fragment(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1) as bx:
         y = T.alloc_fragment((64,), "float32")
         T.atomic_add(y[bx], 1)  # error: TG0103 a global tensor or a shared tile
+
+
+def accumulator_of_warps_in_shared_memory(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((64, 64), "float16")
+        y = T.alloc_shared((32, 32), "float32")
+        T.gemm_warp(x, x, y, tile_shape=(32, 32))  # error: TG0103 C has to be a fragment tile
+
+
+def global_operand_of_warps(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        y = T.alloc_fragment((32, 32), "float32")
+        T.gemm_warp(A, A, y, tile_shape=(32, 32))  # error: TG0103 T.copy it into a shared tile first
+
+
+def asynchronous_copy_to_a_fragment(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        x = T.alloc_fragment((64, 64), "float16")
+        T.copy_async(A, x)  # error: TG0103 dst has to be a shared tile
+
+
+def asynchronous_copy_from_shared_memory(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((64, 64), "float16")
+        y = T.alloc_shared((64, 64), "float16")
+        T.copy_async(x, y)  # error: TG0103 src has to be a global tensor

@@ -17,3 +17,13 @@ def empty_slice(A: T.Tensor[(64,), "float32"]):
 def no_threads(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1, threads=0) as bx:  # error: TG0110 threads
         A[bx] = 0
+
+
+def panel_of_nothing(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(2, 2):
+        T.use_swizzle(0)  # error: TG0110 panel_size is not positive
+
+
+def no_blocks_on_an_sm(A: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(2, 2):
+        T.annotate_min_blocks_per_sm(0)  # error: TG0110 n is not positive

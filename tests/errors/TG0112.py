@@ -50,3 +50,21 @@ def tile_that_nobody_wrote(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1):
         x = T.alloc_shared((64,), "float32")
         T.copy(x, A)  # error: TG0112 x is read before it has a value
+
+
+def read_without_sync(A: T.Tensor[(64, 64), "float16"], B: T.Tensor[(64, 64), "float16"]):
+    with T.Kernel(1):
+        tile = T.alloc_shared((64, 64), "float16")
+        T.copy_async(A, tile)
+        T.sync_threads()
+        T.copy(tile, B)  # error: TG0112 write T.sync() between them
+
+
+def product_without_sync(A: T.Tensor[(64, 64), "float16"], B: T.Tensor[(64, 64), "float32"]):
+    with T.Kernel(1):
+        tile = T.alloc_shared((64, 64), "float16")
+        C_local = T.alloc_fragment((64, 64), "float32")
+        T.copy_async(A, tile)
+        for k in T.Pipelined(2):
+            T.gemm(tile, tile, C_local, clear_accum=True)  # error: TG0112 before its T.copy_async is complete
+        T.copy(C_local, B)

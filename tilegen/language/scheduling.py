@@ -20,8 +20,8 @@ def use_swizzle(panel_size, order="row", enable=True) -> None:
     """
     builder = current()
     if order not in ORDERS:
-        raise TilegenError("TG0005", f"T.use_swizzle: the order is \"row\" or \"column\", not {describe(order)}",
-                           builder.argument("order"))
+        raise TilegenError("TG0005", f"T.use_swizzle: there is no order {order!r}",
+                           builder.argument("order"), 'write "row" or "column"')
     size = as_index(panel_size, builder.argument("panel_size"))
     if as_number(size, "panel_size", builder.argument("panel_size")) <= 0:
         raise TilegenError("TG0110", "T.use_swizzle: panel_size is not positive", builder.argument("panel_size"))

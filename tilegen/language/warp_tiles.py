@@ -68,7 +68,7 @@ def _tile(tile_shape) -> tuple[int, int]:
     parts = tile_shape if isinstance(tile_shape, (tuple, list)) else ()
     if len(parts) != 2:
         raise TilegenError("TG0005", f"T.gemm_warp: tile_shape is a pair (rows, columns), not {describe(tile_shape)}",
-                           place)
+                           place, "write the rows and columns that a warp computes: tile_shape=(32, 64)")
     rows, columns = (int(as_number(part, "tile_shape", place)) for part in parts)
     if rows <= 0 or columns <= 0:
         raise TilegenError("TG0110", f"T.gemm_warp: tile_shape ({rows}, {columns}) is not positive", place)

@@ -104,7 +104,7 @@ def _gemm(node: ir.Gemm, numbers: Numbers) -> None:
         raise _inner_sizes(node, k, numbers)
     for side, own, wanted, other in (("rows", c[0], m, node.a), ("columns", c[1], n, node.b)):
         if not same_extent(own, wanted, numbers):
-            raise TilegenError("TG0104", f"T.gemm: {node.c.buffer.name} is {_extents(node.c, numbers)}, but "
+            raise TilegenError("TG0104", f"{_product(node)}: {node.c.buffer.name} is {_extents(node.c, numbers)}, but "
                                f"{other.buffer.name} {_extents(other, numbers)} gives "
                                f"{_text(wanted, numbers)} {side}",
                                node.c.loc or node.loc, f"{node.c.buffer.name} needs {_text(wanted, numbers)} "
@@ -112,11 +112,16 @@ def _gemm(node: ir.Gemm, numbers: Numbers) -> None:
                                f"{allocated(node.c.buffer)}", spans=_spans(node.c, other))
 
 
+def _product(node: ir.Gemm) -> str:
+    """What the kernel calls the operation."""
+    return "T.gemm_warp" if isinstance(node.policy, tuple) else "T.gemm"
+
+
 def _inner_sizes(node: ir.Gemm, k: ir.Expr, numbers: Numbers) -> TilegenError:
     side = "columns" if node.transpose_b else "rows"
     marks = [f"{r.buffer.name} is {_extents(r, numbers)}{' (transposed)' if t else ''}"
              for r, t in ((node.a, node.transpose_a), (node.b, node.transpose_b))]
-    return TilegenError("TG0104", f"T.gemm: the inner sizes differ: {', '.join(marks)}", node.a.loc
+    return TilegenError("TG0104", f"{_product(node)}: the inner sizes differ: {', '.join(marks)}", node.a.loc
                         or node.loc,
                         f"{node.b.buffer.name} needs {_text(k, numbers)} {side}; {allocated(node.b.buffer)}",
                         spans=_spans(node.a, node.b))
@@ -143,11 +148,11 @@ def _gemm_dtypes(node: ir.Gemm) -> None:
     a, b, c = node.a.buffer.dtype, node.b.buffer.dtype, node.c.buffer.dtype
     both_tiny = a.is_float and b.is_float and a.bits == b.bits == 8
     if a != b and not both_tiny:
-        raise TilegenError("TG0102", f"T.gemm: {node.a.buffer.name} is {a}, {node.b.buffer.name} is {b}",
+        raise TilegenError("TG0102", f"{_product(node)}: {node.a.buffer.name} is {a}, {node.b.buffer.name} is {b}",
                            node.a.loc or node.loc, "T.copy one of them into a tile of the other's dtype",
                            spans=_spans(node.a, node.b))
     if not _accumulates(a, c):
-        raise TilegenError("TG0102", f"T.gemm: products of {a} cannot be accumulated in {c}", node.c.loc
+        raise TilegenError("TG0102", f"{_product(node)}: products of {a} cannot be accumulated in {c}", node.c.loc
                            or node.loc,
                            f"allocate {node.c.buffer.name} as {'float32' if a.is_float else 'int32'}")
 

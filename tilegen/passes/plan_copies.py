@@ -75,18 +75,16 @@ def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, w
     last = region.buffer.shape[-1]
     place = move.src if region is copy.src else move.dst
     aligned = ir.Call(f"device:is_aligned<{step.name}>", (ir.Var(region.buffer.name),), bool_)
-    terms = [_end_exists(planner, region, d) for d, index in enumerate(place.indices)
-             if not planner.ranges.below(index, region.buffer.shape[d])]
+    terms = [arith.binary(">=", region.offsets[d], ir.Const(0)) for d, index in enumerate(place.indices)
+             if not planner.ranges.natural(index)]
+    terms += [arith.binary("<=", arith.add(region.offsets[d], region.extents[d]), region.buffer.shape[d])
+              for d, index in enumerate(place.indices)
+              if not planner.ranges.below(index, region.buffer.shape[d])]
     if planner.value(last) is None or planner.value(last) % width:
         terms.append(arith.binary("==", arith.modulo(last, step), ir.Const(0)))
     helper = "copy_async" if move.helper == "copy_async" else "copy_vector"
     fast = replace(move, helper=helper, inside=None)
     return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
-
-
-def _end_exists(planner: Planner, region: ir.Region, d: int) -> ir.Expr:
-    """Whether the last element of a box along one dimension lies inside of the tensor."""
-    return arith.binary("<=", arith.add(region.offsets[d], region.extents[d]), region.buffer.shape[d])
 
 
 def _block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
@@ -110,11 +108,12 @@ def _divides(planner: Planner, copy: ir.Copy, extent: ir.Expr, width: int) -> bo
 
 
 def _aligned(planner: Planner, region: ir.Region, width: int) -> bool:
-    """Whether runs of `width` elements of a shared tile start at multiples of it. (Global addresses
-    are tested where they are used.)"""
+    """Whether vectors of `width` elements serve a box. In shared memory they have to start at multiples of
+    it. Global addresses are tested where they are used, but a vector must not straddle the start of a row."""
+    offset = planner.multiple_of(region.offsets[-1])
     if region.buffer.scope != "shared":
-        return True
-    pitch, offset = planner.value(region.buffer.shape[-1]), planner.multiple_of(region.offsets[-1])
+        return offset % width == 0 or planner.ranges.natural(region.offsets[-1])
+    pitch = planner.value(region.buffer.shape[-1])
     return pitch is not None and pitch % width == 0 and offset % width == 0
 
 
