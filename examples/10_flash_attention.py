@@ -9,7 +9,7 @@ import tilegen.language as T
 @tilegen.jit
 def attention(Q: T.Tensor[("heads", "queries", 64), "float16"], K: T.Tensor[("heads", "keys", 64), "float16"],
               V: T.Tensor[("heads", "keys", 64), "float16"], O: T.Tensor[("heads", "queries", 64), "float16"],
-              BM=64, BN=64, D=64, stages=2, scale=0.18033688):     # log2(e) / sqrt(D), since exp2 is used
+              BM=128, BN=64, D=64, stages=2, scale=0.18033688):     # log2(e) / sqrt(D), since exp2 is used
     with T.Kernel(T.ceildiv(queries, BM), heads, threads=128) as (bx, by):
         Q_shared = T.alloc_shared((BM, D), "float16")
         K_shared = T.alloc_shared((BN, D), "float16")

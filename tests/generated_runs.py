@@ -35,6 +35,8 @@ SIZES: dict[str, list[dict[str, int]]] = {
                         {"batch": 1, "M": 1, "N": 1, "K": 1}, {"batch": 0, "M": 3, "N": 3, "K": 3}],
     "09_gemm_tensor_core": [{"M": 128, "N": 128, "K": 128}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
                             {"M": 3, "N": 5, "K": 0}],
+    "11_gemm_level3": [{"M": 128, "N": 128, "K": 64}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
+                       {"M": 3, "N": 5, "K": 0}],
     "10_flash_attention": [{"heads": 2, "queries": 64, "keys": 128}, {"heads": 3, "queries": 65, "keys": 71},
                            {"heads": 1, "queries": 1, "keys": 1}, {"heads": 0, "queries": 2, "keys": 3}],
 }

@@ -94,6 +94,17 @@ class Buffer(Node):
 
 
 @dataclass(frozen=True)
+class Alias(Buffer):
+    """The memory of `base` under another name, shape or dtype; elements in the same order."""
+    base: Buffer | None = None
+
+    @property
+    def reinterprets(self) -> bool:
+        """Whether its elements have another type than those of the memory: accesses by pointers to them need care."""
+        return self.dtype != self.base.dtype
+
+
+@dataclass(frozen=True)
 class Region(Node):
     """A box of a buffer: `extents` has one entry per dimension of the buffer."""
     buffer: Buffer
@@ -302,6 +313,11 @@ class Assert(Stmt):
 class Raw(Stmt):
     """A line of the target's own language."""
     text: str
+
+
+def owner(buffer: Buffer) -> Buffer:
+    """The buffer whose memory `buffer` names."""
+    return owner(buffer.base) if isinstance(buffer, Alias) else buffer
 
 
 # ---- Making and replacing ------------------------------------------------------------------------

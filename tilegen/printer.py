@@ -212,6 +212,8 @@ def _simple(node: ir.Stmt) -> str:
 
 def _alloc(node: ir.Alloc) -> str:
     buffer = node.buffer
+    if isinstance(buffer, ir.Alias):
+        return f'{buffer.name} = T.view({buffer.base.name}, {_tuple(buffer.shape)}, "{buffer.dtype}")'
     if buffer.scope == "var":
         init = "" if node.init is None else f", init={expression(node.init)}"
         return f'{buffer.name} = T.alloc_var("{buffer.dtype}"{init})'

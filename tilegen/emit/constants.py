@@ -44,7 +44,8 @@ def describe(kernel: ir.Kernel, name: str) -> str:
                 of_dimension += [what] if what not in of_dimension else []
     words = [f"{word} of {_list(names[:3])}" for word, names in list(places.items())[:2]]
     knob = next((k for k in kernel.knobs if k.name == name), None)
-    plain = "a number that the kernel computes with" if knob and isinstance(knob.value, float) else "a number of the kernel"
+    computed = knob and isinstance(knob.value, float)
+    plain = "a number that the kernel computes with" if computed else "a number of the kernel"
     return "; ".join(words) or plain
 
 

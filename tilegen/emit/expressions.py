@@ -177,13 +177,18 @@ class Printer:
         """One element: a flat index for global tensors, one bracket a dimension otherwise."""
         if buffer.scope == "var":
             return buffer.name
-        name = self.prefixes.get(buffer.scope, "") + buffer.name
+        name = buffer.name if isinstance(buffer, ir.Alias) else self.prefixes.get(buffer.scope, "") + buffer.name
         if buffer.scope == "global":
             return f"{name}[{self(flat_index(buffer, indices))}]"
         if isinstance(buffer, PlacedBuffer):
             *lead, row, col = (self(i) for i in indices)
             return f"{buffer.accessor}({name}{''.join(f'[{i}]' for i in lead)}, {row}, {col})"
         return name + "".join(f"[{self(i)}]" for i in indices)
+
+
+    def array(self, buffer: ir.Buffer) -> str:
+        """The name of a buffer as a whole."""
+        return self.prefixes.get(buffer.scope, "") + buffer.name
 
 
 HELPER_FUNCTIONS = {"infinity", "sigmoid"}

@@ -25,6 +25,8 @@ def obstacle(kernel: ir.Kernel) -> str:
         place = f"{statement.loc.short}: " if statement.loc else ""
         if isinstance(statement, ir.Raw):
             return f"{place}a line of the target's own language"
+        if isinstance(statement, ir.Alloc) and isinstance(statement.buffer, ir.Alias):
+            return f"{place}a second name for the same memory"
         own = (n for child in ir.children(statement) if isinstance(child, ir.Expr) for n in ir.walk(child))
         if any(isinstance(n, ir.Var) and n.kind == "thread" for n in own):
             return f"{place}the index of a single thread"

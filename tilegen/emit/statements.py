@@ -90,7 +90,7 @@ class Emitter:
                 return "break;"
             case ir.Continue():
                 return "continue;"
-            case ir.Alloc() if s.buffer.scope == "shared":
+            case ir.Alloc() if s.buffer.scope == "shared" and not isinstance(s.buffer, ir.Alias):
                 return ""                                  # a member of the memory map
             case ir.Print():
                 return self.body(printed(s), comments=False)

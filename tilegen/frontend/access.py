@@ -26,7 +26,18 @@ def with_access(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def read_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
-    """The buffers that a node itself reads (not those of the nodes inside of it)."""
+    """The buffers that a node itself reads (not those of the nodes inside of it), under their first names."""
+    for buffer, loc in _read_by(node):
+        yield ir.owner(buffer), loc
+
+
+def written_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
+    """The buffers that a node itself writes, under their first names."""
+    for buffer, loc in _written_by(node):
+        yield ir.owner(buffer), loc
+
+
+def _read_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
     match node:
         case ir.Load(buffer=buffer):
             yield buffer, node.loc
@@ -49,8 +60,7 @@ def read_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
                     yield value.buffer, value.loc
 
 
-def written_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
-    """The buffers that a node itself writes."""
+def _written_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
     match node:
         case ir.Store(buffer=buffer) | ir.Atomic(buffer=buffer) | ir.Vote(dst=buffer):
             yield buffer, node.loc

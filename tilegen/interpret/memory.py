@@ -13,7 +13,7 @@ import numpy
 from tilegen import ir
 from tilegen.errors import Loc, TilegenError
 from tilegen.interpret.frame import Frame, Memory, at_lane, first_lane
-from tilegen.interpret.values import Value, convert
+from tilegen.interpret.values import Value, convert, numpy_dtype
 
 Evaluate = Callable[[ir.Expr, Frame], Value]
 
@@ -24,6 +24,15 @@ def memory_of(buffer: ir.Buffer, frame: Frame, loc: Loc | None) -> Memory:
     if memory is None:
         raise TilegenError("TG0112", f"{buffer.name} is used before it is allocated", loc or buffer.loc)
     return memory
+
+
+def alias(buffer: ir.Alias, frame: Frame, evaluate: Evaluate) -> Memory:
+    """The storage of another buffer under a new shape and dtype; TG0404 for an array that is not in C order."""
+    array = memory_of(buffer.base, frame, buffer.loc).array
+    if not array.flags.c_contiguous:
+        raise TilegenError("TG0404", f"{buffer.base.name} has to be contiguous for {buffer.name}", buffer.loc)
+    shape = tuple(int(evaluate(n, frame)) for n in buffer.shape)
+    return Memory(buffer, array.reshape(-1).view(numpy_dtype(buffer.dtype)).reshape(shape))
 
 
 def _outside(memory: Memory, indices: tuple[int, ...], frame: Frame, loc: Loc | None) -> TilegenError:

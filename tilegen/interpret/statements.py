@@ -68,6 +68,9 @@ def _step(node: ir.Stmt, frame: Frame) -> None:
 
 def _allocate(node: ir.Alloc, frame: Frame) -> None:
     buffer = node.buffer
+    if isinstance(buffer, ir.Alias):
+        frame.memory[buffer.name] = memory.alias(buffer, frame, evaluate)
+        return
     shape = tuple(int(evaluate(n, frame)) for n in buffer.shape)
     frame.memory[buffer.name] = Memory.fresh(buffer, shape, frame.grid if buffer.scope in PRIVATE else ())
     if node.init is not None:

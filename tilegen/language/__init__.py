@@ -31,6 +31,7 @@ from tilegen.language.scans import cummax, cumsum
 from tilegen.language.scheduling import annotate_min_blocks_per_sm, use_swizzle
 from tilegen.language.tensors import Tensor, by_target, const, dynamic, empty, macro, prim_func
 from tilegen.language.tiles import GemmWarpPolicy, clear, copy, fill, gemm
+from tilegen.language.views import reshape, transpose, view
 from tilegen.language.warp_tiles import gemm_warp
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
@@ -47,7 +48,8 @@ __all__ = [
     "if_then_else", "infinity", "int16", "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log", "log10",
     "log1p", "log2", "macro", "max", "max_value", "min", "min_value", "nearbyint", "popcount", "pow", "prim_func",
     "print", "reduce", "reduce_absmax", "reduce_abssum", "reduce_bitand", "reduce_bitor", "reduce_bitxor",
-    "reduce_max", "reduce_min", "reduce_sum", "relu", "round", "rsqrt", "serial", "shift_left", "shift_right",
-    "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt", "sync", "sync_threads", "tan", "tanh", "trunc",
-    "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle", "vectorized", "where",
+    "reduce_max", "reduce_min", "reduce_sum", "relu", "reshape", "round", "rsqrt", "serial", "shift_left",
+    "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt", "sync", "sync_threads", "tan", "tanh",
+    "transpose", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",
+    "vectorized", "view", "where",
 ]

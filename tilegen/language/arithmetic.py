@@ -104,6 +104,7 @@ def power(x: ir.Expr, y: ir.Expr) -> ir.Expr:
 
 
 def negate(a: Any) -> Any:
+    """-a: a number, or an expression of the compute dtype."""
     if is_number(a):
         return -a
     _require_scalar("-", a)
@@ -165,8 +166,10 @@ def convert(value: Any, dtype: DType) -> ir.Expr:
 
 
 def minimum(a: Any, b: Any) -> Any:
+    """The lesser of two values, in their common dtype."""
     return binary("min", a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
+    """The greater of two values, in their common dtype."""
     return binary("max", a, b)

@@ -137,6 +137,7 @@ def activate(builder: Builder | None):
 
 
 def deactivate(token) -> None:
+    """Makes the builder current again that was so before `activate` gave `token`."""
     _active.reset(token)
 
 

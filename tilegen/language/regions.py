@@ -34,6 +34,7 @@ def same_extent(a: ir.Expr, b: ir.Expr, numbers: Mapping[str, float] = {}) -> bo
 
 
 def is_one(extent: ir.Expr, numbers: Mapping[str, float] = {}) -> bool:
+    """Whether an extent is 1 for the present numbers."""
     return arith.evaluate(extent, numbers) == 1
 
 

@@ -16,6 +16,7 @@ Number = int | float | bool
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is a plain Python number."""
     return isinstance(value, (int, float))
 
 
@@ -150,6 +151,7 @@ def as_shape(value: Any, what: str, loc: Loc | None = None) -> tuple[ir.Expr, ..
 
 
 def full_region(buffer: ir.Buffer, loc: Loc | None = None) -> ir.Region:
+    """The whole of a buffer as a region."""
     return ir.Region(buffer, (ir.Const(0),) * len(buffer.shape), buffer.shape, loc=loc)
 
 

@@ -25,7 +25,8 @@ def plan_fill(planner: CpuPlanner, scope: Scope, fill: ir.Fill) -> ir.Stmt:
     """T.fill and T.clear."""
     buffer = fill.dst.buffer
     scope.forget({buffer.name})
-    if buffer.name in planner.layouts and _covers(fill.dst) and not _reads(fill.value):
+    whole = buffer.name in planner.layouts and _covers(fill.dst) and not isinstance(buffer, ir.Alias)
+    if whole and not _reads(fill.value):
         return replace(fill, plan=fill_storage(planner, scope, buffer, fill.value))
     vars, extents, index = _walk(planner, fill.dst, arith.names(fill.value))
     body = (ir.Store(buffer, index(fill.dst), fill.value, loc=fill.loc),)
@@ -108,7 +109,7 @@ def _packs(planner: CpuPlanner, copy: ir.Copy) -> bool:
     layout = planner.layouts.get(copy.dst.buffer.name)
     dims = dimensions(copy.src)
     return (layout is not None and layout.kind == "panels" and len(copy.dst.buffer.shape) == 2
-            and copy.src.buffer.scope == "global" and _covers(copy.dst)
+            and copy.src.buffer.scope == "global" and _covers(copy.dst) and not isinstance(copy.src.buffer, ir.Alias)
             and dims[-1:] == [len(copy.src.buffer.shape) - 1] and len(dims) == 2
             and not _uncertain(planner, copy.src, dims))
 
@@ -134,7 +135,8 @@ def _packing(planner: CpuPlanner, scope: Scope, copy: ir.Copy) -> OpPlan:
     whole = all(i == e for i, e in zip(inside, buffer.shape))
     clears = not whole and not _only_gemms(planner.kernel.body, copy)
     if not clears:
-        scope.inside[buffer.name] = inside
+        if not any(isinstance(n, ir.Alias) and n.base == buffer for n in ir.walk(planner.kernel.body)):
+            scope.inside[buffer.name] = inside
     zero = ir.Const(0.0 if layout.storage.dtype.is_float else 0, layout.storage.dtype)
     clear = Nest(plan=fill_storage(planner, scope, buffer, zero)) if clears else None
     by_rows = layout.split == -2
@@ -174,6 +176,8 @@ def _only_gemms(body: tuple[ir.Stmt, ...], copy: ir.Copy) -> bool:
     tile, and only gemms read it, whole, later in the statements of the same block, so that they know
     how much of it exists."""
     name = copy.dst.buffer.name
+    if any(isinstance(n, ir.Alias) and name in (n.name, n.base.name) for n in ir.walk(body)):
+        return False
     writers = [n for n in ir.walk(body) if _writes(n, name)]
     readers = [n for n in ir.walk(body) if _reads_tile(n, name)]
     after = _after(body, copy)

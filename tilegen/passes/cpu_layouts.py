@@ -36,8 +36,11 @@ def cpu_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     wishes = _wishes([g for g in gemms if g.c.buffer.dtype.compute == dtype])
     buffers = {n.buffer.name: n.buffer for n in ir.walk(kernel.body)
                if isinstance(n, ir.Alloc) and n.buffer.scope in ("shared", "fragment")}
-    layouts = {name: _layout(buffer, wishes.get(name, ()), dtype, env) for name, buffer in buffers.items()}
-    plan = KernelPlan(constants=constants, checks=(*_checks(layouts, env), *dict.fromkeys(slice_checks(kernel))), layouts=layouts,
+    aliased = {name for b in buffers.values() if isinstance(b, ir.Alias) for name in (b.name, b.base.name)}
+    layouts = {name: cpu_tiles.rows(buffer, buffer.dtype, "in rows: the memory has two names") if name in aliased else
+               _layout(buffer, wishes.get(name, ()), dtype, env) for name, buffer in buffers.items()}
+    checks = (*_checks(layouts, env), *dict.fromkeys(slice_checks(kernel)))
+    plan = KernelPlan(constants=constants, checks=checks, layouts=layouts,
                       notes=tuple((f"layout of {name}", layout.reason) for name, layout in layouts.items()))
     return replace(kernel, plan=plan)
 

@@ -194,5 +194,9 @@ def find_needs(kernel: ir.Kernel, known: Ranges, block_names: set[str]) -> Needs
     """What every tile and nest of the kernel is needed for."""
     needs = Needs(known, block_names)
     needs.statements(kernel.body)
+    for n in ir.walk(kernel.body):
+        if isinstance(n, ir.Alias):
+            needs.all_of(n)
+            needs.all_of(n.base)
     needs.solve()
     return needs

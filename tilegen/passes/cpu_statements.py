@@ -20,6 +20,7 @@ from tilegen.passes.cpu_loops import plan_parallel
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_reduce import plan_reduce
 from tilegen.passes.cpu_scan import plan_scan, votes
+from tilegen.passes.plan_storage import alias_plan
 from tilegen.plan import Check, SharedBuffer
 from tilegen.targets.base import Target
 
@@ -29,6 +30,7 @@ _PLANNERS = {ir.Copy: plan_copy, ir.Fill: plan_fill, ir.Gemm: plan_gemm, ir.Para
 
 def cpu_statements(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     _refuse_threads(kernel)
+    _refuse_reinterpreted_operands(kernel)
     planner = CpuPlanner(kernel, target)
     planned = _Body(planner, kernel)
     body = planned.statements(kernel.body, Scope())
@@ -49,11 +51,23 @@ def _refuse_threads(kernel: ir.Kernel) -> None:
                                node.loc, hint="write the loop over elements as `for i, j in T.Parallel(...)`")
 
 
+def _refuse_reinterpreted_operands(kernel: ir.Kernel) -> None:
+    """C++ compilers may reorder accesses through pointers of two types, which the packing of operands uses."""
+    for gemm in (n for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm)):
+        for region in (gemm.a, gemm.b):
+            buffer = region.buffer
+            if isinstance(buffer, ir.Alias) and buffer.reinterprets:
+                raise TilegenError("TG0204", f"target cpu has no gemm of {buffer.name}, which is memory of another type",
+                                   region.loc or gemm.loc, f"T.copy {buffer.name} into a tile of its own")
+
+
 def _storage(planner: CpuPlanner) -> tuple[SharedBuffer, ...]:
     """The members of the memory map; TG0201 where they are too large to stay in a cache."""
     places = []
     for layout in planner.layouts.values():
         storage = layout.storage
+        if isinstance(storage, ir.Alias):
+            continue
         elements = planner.value(arith.product(storage.shape))
         if elements is None:
             raise TilegenError("TG0109", f"the shape of {storage.name} has to be known at compile time", storage.loc)
@@ -75,6 +89,7 @@ class _Body:
         self.used = arith.names(kernel.body)
         self.touched = {n.buffer.name for n in ir.walk(kernel.body)
                         if isinstance(n, (ir.Load, ir.Region)) or isinstance(n, (ir.Store, ir.Atomic))}
+        self.touched |= {n.base.name for n in ir.walk(kernel.body) if isinstance(n, ir.Alias)}
 
     def statements(self, statements: tuple[ir.Stmt, ...], scope: Scope) -> tuple[ir.Stmt, ...]:
         result: list[ir.Stmt] = []
@@ -110,6 +125,8 @@ class _Body:
         return self.planner.placed(safe)
 
     def alloc(self, s: ir.Alloc) -> tuple[ir.Stmt, ...]:
+        if isinstance(s.buffer, ir.Alias) and s.buffer.name in self.touched:
+            return (replace(s, plan=alias_plan(self.planner.kernel, s.buffer, s.buffer.shape)),)
         if s.buffer.name in self.planner.layouts or s.buffer.name not in self.touched:
             return ()                                          # a member of the memory map, or never used
         return self.planner.placed(guard_statements((s,), self.planner.known))

@@ -9,7 +9,7 @@ Dimensions before the last two lead unchanged. Panels and tiles are padded to wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType
@@ -62,7 +62,7 @@ class TileLayout:
 
 def rows(buffer: ir.Buffer, dtype: DType, reason: str) -> TileLayout:
     """The layout that keeps the user's shape."""
-    return TileLayout(buffer, ir.Buffer(buffer.name, buffer.shape, dtype, buffer.scope, loc=buffer.loc), reason=reason)
+    return TileLayout(buffer, replace(buffer, dtype=dtype), reason=reason)
 
 
 def panels(buffer: ir.Buffer, dtype: DType, split: int, width: ir.Var, env: dict, reason: str) -> TileLayout:

@@ -229,6 +229,8 @@ class Vectors:
     def place(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...], strided: bool = False) -> ir.Load:
         """The element that lane 0 touches, once it is clear that the others are its neighbours (or follow
         at equal distances)."""
+        if isinstance(buffer, ir.Alias) and buffer.reinterprets:
+            raise CannotVectorise(f"{buffer.name} is memory of another type")
         dimension, base = self.along(buffer, indices)
         layout = self.planner.layouts.get(buffer.name)
         if not strided and not (layout.contiguous_along(dimension) if layout else dimension == -1):

@@ -118,6 +118,12 @@ def _hazard(accesses, since: Since) -> str:
 
 
 def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
+    """What `_accesses` finds, under the first name of each memory."""
+    reads, writes = _accesses(s)
+    return [ir.owner(b) for b in reads], [ir.owner(b) for b in writes]
+
+
+def _accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
     """Buffers in shared and global memory that the statement itself reads and writes (not its body)."""
     match s:
         case ir.Copy():

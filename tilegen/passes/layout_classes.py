@@ -194,6 +194,8 @@ def collect_classes(kernel: ir.Kernel) -> Classes:
             classes.add_buffer(node.buffer)
     for node in ir.walk(kernel.body):
         match node:
+            case ir.Alloc(buffer=ir.Alias(scope="fragment") as alias):
+                _relate_alias(classes, alias)
             case ir.Gemm():
                 classes.gemms.append(node)
                 _pin(classes, node.c, node.loc)
@@ -220,6 +222,13 @@ def _pin(classes: Classes, region: ir.Region, loc: Loc | None) -> None:
 def dimensions(region: ir.Region) -> list[int]:
     """The dimensions of a region that are not of extent 1."""
     return [d for d, e in enumerate(region.extents) if e != ir.Const(1)]
+
+
+def _relate_alias(classes: Classes, alias: ir.Alias) -> None:
+    """Its dimensions are those of the other fragment, but for extents of 1."""
+    own, other = ([d for d, e in enumerate(b.shape) if e != ir.Const(1)] for b in (alias, alias.base))
+    for a, b in zip(own, other):
+        classes.unite((alias.name, a), (alias.base.name, b), alias.loc)
 
 
 def _relate_copy(classes: Classes, copy: ir.Copy) -> None:

@@ -125,8 +125,8 @@ def for_mma(kernel: ir.Kernel, classes: Classes, members: Members, digits, threa
     for root in members.roots:
         if digits.get(root) == "n":
             choice.vectors[root] = 2
-    choice.reason = (f"{chosen.warps_m} x {chosen.warps_n} warps of 8 x 4 threads, each with pairs of neighbouring columns: "
-                     f"the accumulator of {chosen.helper}")
+    choice.reason = (f"{chosen.warps_m} x {chosen.warps_n} warps of 8 x 4 threads, each with pairs of "
+                     f"neighbouring columns: the accumulator of {chosen.helper}")
     return choice
 
 

@@ -25,9 +25,12 @@ Access = tuple[Callable[[int], tuple[int, ...]], int]  # lane -> indices, elemen
 def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
     padded: dict[str, ir.Buffer] = {}
+    aliased = {name for n in ir.walk(kernel.body) if isinstance(n, ir.Alias) for name in (n.name, n.base.name)}
     notes = []
     for node in ir.walk(kernel.body):
         if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared" and len(node.buffer.shape) >= 2):
+            continue
+        if node.buffer.name in aliased:             # both names count its elements without gaps
             continue
         buffer = node.buffer
         pad, reason = _choose(planner, kernel, buffer)
@@ -69,7 +72,8 @@ def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int
 
 def _own_padding(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> int:
     """Columns at the end of each row that no gemm reads, where gemms are all that reads the tile."""
-    reads = [r for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm) for r in (n.a, n.b) if r.buffer.name == buffer.name]
+    gemms = [n for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm)]
+    reads = [r for n in gemms for r in (n.a, n.b) if r.buffer.name == buffer.name]
     others = [n for n in ir.walk(kernel.body) if isinstance(n, ir.Load) and n.buffer.name == buffer.name]
     if others or any(r.offsets[-1] != ir.Const(0) for r in reads):
         return 0

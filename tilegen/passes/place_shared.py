@@ -21,7 +21,7 @@ def place_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     env = {k.name: k.value for k in kernel.knobs} | {c.name: c.value for c in kernel.plan.constants}
     placed: list[SharedBuffer] = []
     for node in ir.walk(kernel.body):
-        if isinstance(node, ir.Alloc) and node.buffer.scope == "shared":
+        if isinstance(node, ir.Alloc) and node.buffer.scope == "shared" and not isinstance(node.buffer, ir.Alias):
             placed.append(_place(node.buffer, env))
     for dtype, (member, count) in kernel.plan.scratch:
         room = ir.Buffer(member.partition(".")[2], (ir.Var("THREADS", kind="knob"),), DTYPES[dtype], "shared")

@@ -85,6 +85,8 @@ def _why_not(loop: ir.For, kernel: ir.Kernel, target: Target, count: int | None,
 
 def _conflict(loop: ir.For, kernel: ir.Kernel, producers: int, filled, staged) -> str:
     names = {b.name for b in filled}
+    if any(isinstance(n, ir.Alias) and names & {n.name, n.base.name} for n in ir.walk(kernel.body)):
+        return "a loaded tile has a second name"
     if names & set(staged):
         return "another pipelined loop fills the same buffers"
     inside = sum(1 for n in ir.walk(loop.body) if isinstance(n, ir.Buffer) and n.name in names)

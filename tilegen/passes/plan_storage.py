@@ -16,6 +16,8 @@ from tilegen.targets.base import Target
 
 def plan_storage(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     def attach(node):
+        if isinstance(node, ir.Alloc) and isinstance(node.buffer, ir.Alias):
+            return replace(node, plan=alias_plan(kernel, node.buffer, _registers(kernel, node.buffer)))
         if isinstance(node, ir.Alloc) and node.buffer.scope != "shared" and node.plan is None:
             return declared(kernel, node)
         return None
@@ -30,7 +32,8 @@ def declared(kernel: ir.Kernel, alloc: ir.Alloc) -> ir.Alloc:
 def _merge_clears(kernel: ir.Kernel, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """Moves each Alloc to the clear that follows it in the same list, where nothing uses it between."""
     result = list(statements)
-    for alloc in [s for s in statements if isinstance(s, ir.Alloc) and s.buffer.scope in ("fragment", "local")]:
+    for alloc in [s for s in statements if isinstance(s, ir.Alloc) and s.buffer.scope in ("fragment", "local")
+                  and not isinstance(s.buffer, ir.Alias)]:
         start = result.index(alloc)
         first = next((s for s in result[start + 1:] if _mentions(s, alloc.buffer)), None)
         if isinstance(first, ir.Fill) and _clears_all(first):
@@ -48,9 +51,21 @@ def _clears_all(fill: ir.Fill) -> bool:
 
 
 def _declaration(kernel: ir.Kernel, alloc: ir.Alloc, zeroed: bool) -> OpPlan:
-    shape = alloc.buffer.shape
-    if alloc.buffer.scope == "fragment":
-        axes = kernel.plan.layouts[alloc.buffer.name].axes
-        shape = tuple(ir.Const(1) if extent == ir.Const(1) else ir.Var(axis.slots_name, kind="knob")
-                      for axis, extent in zip(axes, shape))
-    return OpPlan("alloc", {"shape": shape, "zeroed": zeroed}, "registers of each thread")
+    return OpPlan("alloc", {"shape": _registers(kernel, alloc.buffer), "zeroed": zeroed}, "registers of each thread")
+
+
+def _registers(kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[ir.Expr, ...]:
+    """The extents of a buffer as each thread, or the block, has it."""
+    if buffer.scope != "fragment":
+        return buffer.shape
+    axes = kernel.plan.layouts[buffer.name].axes
+    return tuple(ir.Const(1) if extent == ir.Const(1) else ir.Var(axis.slots_name, kind="knob")
+                 for axis, extent in zip(axes, buffer.shape))
+
+
+def alias_plan(kernel: ir.Kernel, alias: ir.Alias, shape: tuple[ir.Expr, ...]) -> OpPlan:
+    """A second name for memory: a pointer to a tensor, or a reference to an array of `shape`."""
+    if alias.scope == "global":
+        reads = any(p.buffer is not None and p.name == alias.base.name and p.access == "read" for p in kernel.params)
+        return OpPlan("alias_tensor", {"alias": alias, "constant": reads}, "the same memory")
+    return OpPlan("alias", {"alias": alias, "shape": shape}, "the same memory")
