@@ -1,4 +1,6 @@
-"""C = A @ B in float16 with the hardware in hand: asynchronous copies, one barrier a step, one tile for each warp."""
+"""C = A @ B with the hardware in hand: asynchronous copies, one barrier a step, one tile for each warp."""
+
+import numpy
 
 import tilegen
 import tilegen.language as T
@@ -23,3 +25,10 @@ def matmul(M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K"), block_M=128, bl
                     T.gemm_warp(A_shared[:, ki:ki + 16], B_shared[ki:ki + 16, :], C_local, tile_shape=warp_tile)
             T.copy(C_local, C[by * block_M, bx * block_N])
     return kernel
+
+
+if __name__ == "__main__":
+    generator = numpy.random.default_rng(0)
+    A, B = (generator.standard_normal(shape).astype("float16") for shape in ((500, 300), (300, 400)))
+    assert numpy.allclose(matmul()(A, B), A.astype("float32") @ B.astype("float32"), rtol=1e-3, atol=1e-2)
+    print("matmul: 500 x 300 times 300 x 400 in float16 as NumPy multiplies them")

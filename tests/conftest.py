@@ -4,14 +4,21 @@ from tilegen.placement import can_launch
 
 
 def pytest_addoption(parser):
-    parser.addoption("--update-golden", action="store_true", help="write generated/ anew instead of comparing it")
-    parser.addoption("--fuzz-minutes", type=float, default=0.0, metavar="N",
-                     help="also run random kernels for N minutes (tests marked `fuzz`)")
+    parser.addoption(
+        "--update-golden", action="store_true", help="write generated/ anew instead of comparing it"
+    )
+    parser.addoption(
+        "--fuzz-minutes",
+        type=float,
+        default=0.0,
+        metavar="N",
+        help="also run random kernels for N minutes (tests marked `fuzz`)",
+    )
 
 
 def pytest_collection_modifyitems(config, items):
-    """Tests marked `gpu` run where CuPy finds a GPU, and those marked `fuzz` with --fuzz-minutes; elsewhere they
-    are deselected."""
+    """Tests marked `gpu` run where CuPy finds a GPU, those marked `fuzz` with --fuzz-minutes; elsewhere
+    they are deselected."""
     unwanted = set() if can_launch("cuda") else {"gpu"}
     unwanted |= set() if config.getoption("--fuzz-minutes") else {"fuzz"}
     left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in unwanted)]

@@ -11,10 +11,28 @@ PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS) for op in ops.split
 PRECEDENCE |= {f"{op}=": 0 for op in "+-*/%&|^"} | {":": 1}
 UNARY = len(_LEVELS)
 # Mixtures that compilers ask to be parenthesised: (outside, inside).
-_ADVISED = {("||", "&&"), *((shift, sign) for shift in ("<<", ">>") for sign in "+-"),
-            *((bits, op) for bits in "&|^" for op in PRECEDENCE if op != bits)}
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\d[\w.]*(?:[eEpP][+-]\w+)?|<<=|>>=|->|\+\+|--|::|<<|>>|&&|\|\||[-+*/%&|^<>=!]=|\S")
-_KEYWORDS = {"if", "while", "for", "switch", "return", "sizeof", "alignas", "asm", "volatile", "case", "const", "auto"}
+_ADVISED = {
+    ("||", "&&"),
+    *((shift, sign) for shift in ("<<", ">>") for sign in "+-"),
+    *((bits, op) for bits in "&|^" for op in PRECEDENCE if op != bits),
+}
+_TOKEN = re.compile(
+    r"[A-Za-z_]\w*|\d[\w.]*(?:[eEpP][+-]\w+)?|<<=|>>=|->|\+\+|--|::|<<|>>|&&|\|\||[-+*/%&|^<>=!]=|\S"
+)
+_KEYWORDS = {
+    "if",
+    "while",
+    "for",
+    "switch",
+    "return",
+    "sizeof",
+    "alignas",
+    "asm",
+    "volatile",
+    "case",
+    "const",
+    "auto",
+}
 
 
 class Parentheses(NamedTuple):
@@ -38,9 +56,9 @@ def groups(code: str) -> list[Parentheses]:
             opened.append(position)
         elif token == ")" and opened:
             start = opened.pop()
-            before, inside = all_tokens[start - 1] if start else "", all_tokens[start + 1:position]
+            before, inside = all_tokens[start - 1] if start else "", all_tokens[start + 1 : position]
             after = all_tokens[position + 1] if position + 1 < len(all_tokens) else ""
-            if before == "return" or not (re.match(r"\w", before) or before in (")", "]", ">", "\"")):
+            if before == "return" or not (re.match(r"\w", before) or before in (")", "]", ">", '"')):
                 found.append(Parentheses(before, inside, after))
     return [g for g in found if not _is_cast(g) and not _is_declaration(g)]
 
@@ -60,7 +78,7 @@ def is_redundant(g: Parentheses) -> bool:
     if "," in operators:
         return False
     if not operators:
-        return not g.inside[:1] == ["-"] or g.before not in PRECEDENCE
+        return g.inside[:1] != ["-"] or g.before not in PRECEDENCE
     weakest = min(PRECEDENCE[op] for op in operators)
     for outside, is_left in ((g.before, True), (g.after, False)):
         if outside in ("!", "~", ".", "->") or outside == "[" and not is_left:
@@ -114,6 +132,9 @@ def definitions(text: str) -> list[str]:
 def functions(text: str) -> list[tuple[str, str]]:
     """(name, head) of every function that the file defines, in order; the head without the body."""
     plain = re.sub(r"//[^\n]*", "", text)
-    pattern = r"^(?:template <[^\n]*>\s)?[^\n#;{}=]*?\b(?:__device__|static|inline|__global__)\b[^;{}]*?\b(\w+)\(([^;{}]*)\)\s*\{"
+    pattern = (
+        r"^(?:template <[^\n]*>\s)?[^\n#;{}=]*?\b(?:__device__|static|inline|__global__)\b"
+        r"[^;{}]*?\b(\w+)\(([^;{}]*)\)\s*\{"
+    )
     found = [(m[1], re.sub(r"\s+", " ", m[0])) for m in re.finditer(pattern, plain, re.MULTILINE)]
     return [(name, head) for name, head in found if name != "__launch_bounds__"]

@@ -53,7 +53,7 @@ FILES = [Generated(example, target) for target in ARCHS for example in EXAMPLES]
 # ---- Parts of a file -----------------------------------------------------------------------------
 @lru_cache
 def sections(text: str) -> dict[str, str]:
-    """{title: text} of the parts between `// ---- Title ---` lines; what is before the first is "Provenance"."""
+    """{title: text} of the parts under `// ---- Title ---` lines; what comes before is "Provenance"."""
     pieces = re.split(r"^// ---- (.*?) -+\n", text, flags=re.MULTILINE)
     return {"Provenance": pieces[0], **dict(zip(pieces[1::2], pieces[2::2]))}
 

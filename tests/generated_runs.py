@@ -22,23 +22,56 @@ from tilegen.trial import random
 
 # What to call each example with: whole tiles, ragged ones, one element, none.
 SIZES: dict[str, list[dict[str, int]]] = {
-    "01_add": [{"M": 32, "N": 512}, {"M": 33, "N": 301}, {"M": 1, "N": 1}, {"M": 0, "N": 5}, {"M": 5, "N": 0}],
+    "01_add": [
+        {"M": 32, "N": 512},
+        {"M": 33, "N": 301},
+        {"M": 1, "N": 1},
+        {"M": 0, "N": 5},
+        {"M": 5, "N": 0},
+    ],
     "02_saxpy": [{"n": 8192}, {"n": 5003}, {"n": 1}, {"n": 0}],
     "03_transpose": [{"M": 128, "N": 64}, {"M": 65, "N": 131}, {"M": 1, "N": 1}, {"M": 0, "N": 5}],
     "04_softmax": [{"M": 2, "N": 8192}, {"M": 3, "N": 1001}, {"M": 1, "N": 1}, {"M": 0, "N": 7}],
     "05_layernorm": [{"M": 2, "N": 8192}, {"M": 3, "N": 1001}, {"M": 1, "N": 1}, {"M": 0, "N": 7}],
-    "06_gemm": [{"M": 128, "N": 128, "K": 64}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
-                {"M": 3, "N": 5, "K": 0}, {"M": 0, "N": 5, "K": 7}],
-    "07_gemm_bias_gelu": [{"M": 128, "N": 128, "K": 64}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
-                          {"M": 3, "N": 5, "K": 0}],
-    "08_batched_gemm": [{"batch": 2, "M": 64, "N": 64, "K": 64}, {"batch": 3, "M": 65, "N": 37, "K": 41},
-                        {"batch": 1, "M": 1, "N": 1, "K": 1}, {"batch": 0, "M": 3, "N": 3, "K": 3}],
-    "09_gemm_tensor_core": [{"M": 128, "N": 128, "K": 128}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
-                            {"M": 3, "N": 5, "K": 0}],
-    "11_gemm_level3": [{"M": 128, "N": 128, "K": 64}, {"M": 131, "N": 37, "K": 41}, {"M": 1, "N": 1, "K": 1},
-                       {"M": 3, "N": 5, "K": 0}],
-    "10_flash_attention": [{"heads": 2, "queries": 64, "keys": 128}, {"heads": 3, "queries": 65, "keys": 71},
-                           {"heads": 1, "queries": 1, "keys": 1}, {"heads": 0, "queries": 2, "keys": 3}],
+    "06_gemm": [
+        {"M": 128, "N": 128, "K": 64},
+        {"M": 131, "N": 37, "K": 41},
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 3, "N": 5, "K": 0},
+        {"M": 0, "N": 5, "K": 7},
+    ],
+    "07_gemm_bias_gelu": [
+        {"M": 128, "N": 128, "K": 64},
+        {"M": 131, "N": 37, "K": 41},
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 3, "N": 5, "K": 0},
+    ],
+    "08_batched_gemm": [
+        {"batch": 2, "M": 64, "N": 64, "K": 64},
+        {"batch": 3, "M": 65, "N": 37, "K": 41},
+        {"batch": 1, "M": 1, "N": 1, "K": 1},
+        {"batch": 0, "M": 3, "N": 3, "K": 3},
+    ],
+    "09_gemm_tensor_core": [
+        {"M": 128, "N": 128, "K": 128},
+        {"M": 131, "N": 37, "K": 41},
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 3, "N": 5, "K": 0},
+    ],
+    "11_gemm_level3": [
+        {"M": 128, "N": 128, "K": 64},
+        {"M": 131, "N": 37, "K": 41},
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 3, "N": 5, "K": 0},
+    ],
+    "10_flash_attention": [
+        {"heads": 2, "queries": 64, "keys": 128},
+        {"heads": 3, "queries": 65, "keys": 71},
+        {"heads": 1, "queries": 1, "keys": 1},
+        {"heads": 0, "queries": 2, "keys": 3},
+    ],
+    "12_cumsum": [{"M": 4, "N": 2048}, {"M": 5, "N": 1500}, {"M": 1, "N": 1}, {"M": 0, "N": 3}],
+    "13_philox_dropout": [{"M": 8, "N": 256}, {"M": 9, "N": 301}, {"M": 1, "N": 1}, {"M": 0, "N": 3}],
 }
 RAGGED = 1
 
@@ -49,10 +82,12 @@ def arguments(contract: Contract, sizes: Mapping[str, int], seed: int = 0) -> di
     found: dict[str, Any] = {}
     for p in contract.params:
         if not p.is_array:
-            found[p.name] = 1.5
+            found[p.name] = 3 if p.dtype.is_integer else 1.5
             continue
         shape = tuple(int(contract.value(extent, sizes)) for extent in p.shape)
-        found[p.name] = numpy.full(shape, 77).astype(p.dtype.numpy) if p.is_output else random(generator, p.dtype, shape)
+        found[p.name] = (
+            numpy.full(shape, 77).astype(p.dtype.numpy) if p.is_output else random(generator, p.dtype, shape)
+        )
     return found
 
 
@@ -63,13 +98,27 @@ def run(text: str, given: Mapping[str, Any], order: str = "forward") -> None:
     if contract.target == "cpu":
         load(text)(**given)
         return
-    library = emulator.compile_source(text, contract.target, warp_size=warp_size(contract.target, contract.arch),
-                                      name=f"{contract.entry}{emulator.SUFFIXES[contract.target]}", check=True)
+    library = emulator.compile_source(
+        text,
+        contract.target,
+        warp_size=warp_size(contract.target, contract.arch),
+        name=f"{contract.entry}{emulator.SUFFIXES[contract.target]}",
+        check=True,
+    )
     bound = Binder(contract).bind((), given)
     prepared = EmulatedKernel.prepare(_Prepared(contract), bound)
     geometry = bound.geometry
-    emulator.launch(library, contract.entry, geometry.grid, geometry.block, geometry.shared, prepared, order=order,
-                    seed=7, names=[p.name for p in contract.params])
+    emulator.launch(
+        library,
+        contract.entry,
+        geometry.grid,
+        geometry.block,
+        geometry.shared,
+        prepared,
+        order=order,
+        seed=7,
+        names=[p.name for p in contract.params],
+    )
 
 
 class _Prepared:
@@ -79,7 +128,9 @@ class _Prepared:
         self.contract = contract
 
 
-def wrong(file: Generated, kernel: ir.Kernel, text: str, sizes: Mapping[str, int], order: str = "forward") -> list[str]:
+def wrong(
+    file: Generated, kernel: ir.Kernel, text: str, sizes: Mapping[str, int], order: str = "forward"
+) -> list[str]:
     """What the text computes otherwise than the interpreter does: a line for each array."""
     contract = read_contract(text, str(file))
     found, expected = arguments(contract, sizes), arguments(contract, sizes)

@@ -30,7 +30,11 @@ class Case:
 
     def specialised(self, target: str) -> Specialised:
         kernel = tilegen.jit(self.function)
-        made = kernel(**self.values) if isinstance(kernel, tilegen.api.Factory) else kernel.specialize(**self.values)
+        made = (
+            kernel(**self.values)
+            if isinstance(kernel, tilegen.api.Factory)
+            else kernel.specialize(**self.values)
+        )
         return made.specialised(target, None)
 
 
@@ -39,12 +43,14 @@ CASES: list[Case] = []
 
 def case(*sizes: Mapping[str, int], rtol: float | None = None, **lists: Any):
     """Registers a kernel: once for each combination of the values in `lists`, run on each of `sizes`."""
+
     def register(function):
         for chosen in itertools.product(*lists.values()):
             values = dict(zip(lists, chosen))
             label = "-".join([function.__name__, *(f"{k}={v}" for k, v in values.items())])
             CASES.append(Case(label, function, values, sizes or ({},), rtol))
         return function
+
     return register
 
 
@@ -82,7 +88,9 @@ def differences(made: Specialised, sizes: Mapping[str, int], rtol: float | None,
     for p in loaded.contract.params:
         if p.is_array:
             allowed = tolerance(made.kernel, p.dtype, values) if rtol is None else rtol
-            result = compare(p.name, found[p.name], expected[p.name], allowed if p.dtype.is_float and p.writes else 0)
+            result = compare(
+                p.name, found[p.name], expected[p.name], allowed if p.dtype.is_float and p.writes else 0
+            )
             wrong += [] if result.ok else [f"{p.name}: {result}"]
     return wrong
 

@@ -8,7 +8,9 @@ M, N = T.dynamic("M"), T.dynamic("N")
 
 
 @case({"M": 40, "N": 70}, {"M": 1, "N": 1})
-def loops(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("M", 32), "float32"], C: T.Tensor[("M", 32), "float32"]):
+def loops(
+    A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("M", 32), "float32"], C: T.Tensor[("M", 32), "float32"]
+):
     with T.Kernel(T.ceildiv(M, 16), threads=64) as by:
         tile = T.alloc_shared((16, 32), "float32")
         total = T.alloc_fragment((16, 32), "float32")
@@ -31,8 +33,12 @@ def loops(A: T.Tensor[("M", "N"), "float32"], B: T.Tensor[("M", 32), "float32"],
 
 
 @case({"N": 50}, {"N": 1})
-def scalars(X: T.Tensor[("N",), "int32"], count: T.Tensor[("N",), "int32"], half: T.float32,
-            Y: T.Tensor[("N",), "float32"]):
+def scalars(
+    X: T.Tensor[("N",), "int32"],
+    count: T.Tensor[("N",), "int32"],
+    half: T.float32,
+    Y: T.Tensor[("N",), "float32"],
+):
     with T.Kernel(N, threads=32) as b:
         x = T.alloc_var("int32", init=X[b] + 30)
         steps = T.alloc_var("int32", init=0)
@@ -94,7 +100,9 @@ def macros(A: T.Tensor[("M", 32), "float32"], B: T.Tensor[("M", 32), "float32"])
 
 
 @case({"M": 40, "N": 70})
-def persistent(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"], BM=8, BN=32, workers=3):
+def persistent(
+    X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"], BM=8, BN=32, workers=3
+):
     with T.Kernel(workers, threads=64) as b:
         tile = T.alloc_shared((BM, BN), "float32")
         for by, bx in T.Persistent([T.ceildiv(M, BM), T.ceildiv(N, BN)], workers, b, group_size=2):

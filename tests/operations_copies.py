@@ -25,15 +25,26 @@ def every_direction(dtype):
             T.copy(local, again)
             T.copy(again, tile)
             T.copy(tile, B[by * 16, bx * 32])
-            T.copy(A[by * 16, bx * 32], C[by * 16:by * 16 + 16, bx * 32:bx * 32 + 32])
+            T.copy(A[by * 16, bx * 32], C[by * 16 : by * 16 + 16, bx * 32 : bx * 32 + 32])
+
     return kernel
 
 
-@case({"M": 19, "N": 40}, source=("float32", "float64", "int32"),
-      target=("float16", "bfloat16", "float32", "float8_e4m3", "float8_e5m2"))
-@case({"M": 19, "N": 40}, source=("float16", "bfloat16", "float8_e4m3", "float8_e5m2"),
-      target=("float32", "float16", "bfloat16"))
-@case({"M": 19, "N": 40}, source=("int8", "uint8", "int64", "bool", "float32"), target=("int32", "int64", "float32"))
+@case(
+    {"M": 19, "N": 40},
+    source=("float32", "float64", "int32"),
+    target=("float16", "bfloat16", "float32", "float8_e4m3", "float8_e5m2"),
+)
+@case(
+    {"M": 19, "N": 40},
+    source=("float16", "bfloat16", "float8_e4m3", "float8_e5m2"),
+    target=("float32", "float16", "bfloat16"),
+)
+@case(
+    {"M": 19, "N": 40},
+    source=("int8", "uint8", "int64", "bool", "float32"),
+    target=("int32", "int64", "float32"),
+)
 def conversions(source, target):
     @T.prim_func
     def kernel(A: T.Tensor((M, N), source), B: T.Tensor((M, N), target), C: T.Tensor((M, N), target)):
@@ -45,24 +56,32 @@ def conversions(source, target):
             T.copy(local, B[by * 16, 0])
             for i, j in T.Parallel(16, 40):
                 C[by * 16 + i, j] = T.cast(A[by * 16 + i, j], target)
+
     return kernel
 
 
 @case({"M": 64}, {"M": 61}, {"M": 1})
-def slices(A: T.Tensor[("M", 64), "float32"], B: T.Tensor[("M", 64), "float32"], C: T.Tensor[("M", 16), "float32"]):
+def slices(
+    A: T.Tensor[("M", 64), "float32"], B: T.Tensor[("M", 64), "float32"], C: T.Tensor[("M", 16), "float32"]
+):
     with T.Kernel(T.ceildiv(M, 32), threads=64) as by:
         tile = T.alloc_shared((32, 64), "float32")
         half = T.alloc_fragment((32, 32), "float32")
         few = T.alloc_shared((32, 16), "float32")
-        T.copy(A[by * 32:(by + 1) * 32, :], tile)
+        T.copy(A[by * 32 : (by + 1) * 32, :], tile)
         for part in T.serial(2):
-            T.copy(tile[:, part * 32:part * 32 + 32], half)
+            T.copy(tile[:, part * 32 : part * 32 + 32], half)
             T.copy(half, B[by * 32, 32 - part * 32])
         T.copy(tile[:, 24:40], few)
         T.copy(few, C[by * 32, 0])
 
 
-@case({"B": 3, "M": 20, "N": 24}, {"B": 1, "M": 16, "N": 8}, {"B": 2, "M": 1, "N": 1}, dtype=("float32", "float16"))
+@case(
+    {"B": 3, "M": 20, "N": 24},
+    {"B": 1, "M": 16, "N": 8},
+    {"B": 2, "M": 1, "N": 1},
+    dtype=("float32", "float16"),
+)
 def three_dimensions(dtype):
     B = T.dynamic("B")
 
@@ -78,6 +97,7 @@ def three_dimensions(dtype):
                 T.copy(X[b, by * 16, bx * 16], plane)
                 for i, j in T.Parallel(16, 16):
                     Z[by * 16 + i, b, bx * 16 + j] = plane[i, j]
+
     return kernel
 
 
@@ -91,14 +111,16 @@ def vectors(dtype):
             T.copy(X[b * 256], line)
             T.copy(line, part)
             T.copy(part, Y[b * 256])
-            T.copy(X[b * 256:(b + 1) * 256], part)
+            T.copy(X[b * 256 : (b + 1) * 256], part)
             T.copy(part, Z[b * 256])
+
     return kernel
 
 
 @case({"M": 40, "N": 24}, {"M": 5, "N": 33})
-def rows_and_columns(X: T.Tensor[("M", "N"), "float32"], R: T.Tensor[("M", "N"), "float32"],
-                     C: T.Tensor[("N", "M"), "float32"]):
+def rows_and_columns(
+    X: T.Tensor[("M", "N"), "float32"], R: T.Tensor[("M", "N"), "float32"], C: T.Tensor[("N", "M"), "float32"]
+):
     with T.Kernel(M, threads=32) as row:
         line = T.alloc_shared((64,), "float32")
         T.copy(X[row, 0:64], line)
@@ -122,6 +144,7 @@ def thread_counts(threads):
                 local[i, j] += total[i]
             T.copy(local, B[by * 32, 0])
             T.copy(total, C[by * 32])
+
     return kernel
 
 
@@ -133,6 +156,7 @@ def tuple_threads(threads):
             local = T.alloc_fragment((16, 64), "float32")
             T.copy(A[by * 16, bx * 64], local)
             T.copy(local, B[by * 16, bx * 64])
+
     return kernel
 
 
@@ -145,6 +169,7 @@ def constant_sizes(m, n):
             T.copy(A[by * 16, bx * 32], tile)
             for i, j in T.Parallel(16, 32):
                 B[by * 16 + i, bx * 32 + j] = tile[i, j] + 1.0
+
     return kernel
 
 
@@ -161,20 +186,26 @@ def fills(dtype):
             for i, j in T.Parallel(16, 64):
                 local[i, j] = local[i, j] + tile[i, j]
             T.copy(local, A[by * 16, 0])
-            T.fill(B[by * 16:by * 16 + 16, 0:64], 5)
+            T.fill(B[by * 16 : by * 16 + 16, 0:64], 5)
+
     return kernel
 
 
-@case({"M": 33, "N": 70}, {"M": 32, "N": 128}, rows=(-3, 2), columns=(-8, -2, 3), scope=("shared", "fragment"))
+@case(
+    {"M": 33, "N": 70}, {"M": 32, "N": 128}, rows=(-3, 2), columns=(-8, -2, 3), scope=("shared", "fragment")
+)
 def shifted_origins(rows, columns, scope):
     """Boxes that begin before the tensor, or at a place that no vector starts at."""
     alloc = T.alloc_shared if scope == "shared" else T.alloc_fragment
 
     @T.prim_func
-    def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N), "float32")):
+    def kernel(
+        A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N), "float32")
+    ):
         with T.Kernel(T.ceildiv(N, 64), T.ceildiv(M, 16), threads=128) as (bx, by):
             tile = alloc((16, 64), "float32")
             T.copy(A[by * 16 + rows, bx * 64 + columns], tile)
             T.copy(tile, B[by * 16, bx * 64])
             T.copy(tile, C[by * 16 + rows, bx * 64 + columns])
+
     return kernel

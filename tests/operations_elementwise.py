@@ -8,8 +8,12 @@ M, N = T.dynamic("M"), T.dynamic("N")
 
 
 @case({"M": 20, "N": 50}, {"M": 16, "N": 32}, {"M": 1, "N": 1}, {"M": 0, "N": 9})
-def mixed_scopes(A: T.Tensor[("M", "N"), "float32"], bias: T.Tensor[("N",), "float16"],
-                 B: T.Tensor[("M", "N"), "float32"], C: T.Tensor[("M", "N"), "float16"]):
+def mixed_scopes(
+    A: T.Tensor[("M", "N"), "float32"],
+    bias: T.Tensor[("N",), "float16"],
+    B: T.Tensor[("M", "N"), "float32"],
+    C: T.Tensor[("M", "N"), "float16"],
+):
     with T.Kernel(T.ceildiv(N, 32), T.ceildiv(M, 16), threads=64) as (bx, by):
         tile = T.alloc_shared((16, 32), "float32")
         line = T.alloc_fragment((32,), "float32")
@@ -65,6 +69,7 @@ def one_argument(dtype):
                 Y[23, b * 128 + i] = T.nearbyint(x * 8.0)
                 Y[24, b * 128 + i] = T.sigmoid(x) + T.silu(x) + T.relu(x)
                 Y[25, b * 128 + i] = T.gelu(x) + T.softplus(x) + T.gelu(x, "tanh")
+
     return kernel
 
 
@@ -84,7 +89,8 @@ def two_arguments(dtype):
                 Z[5, b * 128 + i] = T.max(x, y) + 2.0 * T.min(x, y)
                 Z[6, b * 128 + i] = T.clamp(x, -0.5, 0.25)
                 Z[7, b * 128 + i] = T.floor(x / (T.abs(y) + 0.3))
-                Z[8, b * 128 + i] = x ** 2 + T.if_then_else(x > y, x, 1.0)
+                Z[8, b * 128 + i] = x**2 + T.if_then_else(x > y, x, 1.0)
+
     return kernel
 
 
@@ -108,6 +114,7 @@ def integers(dtype):
                 Z[7, b * 64 + i] = T.clz(y)
                 Z[8, b * 64 + i] = ~x
                 Z[9, b * 64 + i] = T.clamp(x * y, -20, 20)
+
     return kernel
 
 
@@ -123,8 +130,12 @@ def tests_of_floats(X: T.Tensor[("N",), "float32"], Y: T.Tensor[(3, "N"), "bool"
 
 
 @case({"M": 20, "N": 40}, {"M": 1, "N": 3})
-def conditions(A: T.Tensor[("M", "N"), "float32"], mask: T.Tensor[("M", "N"), "bool"],
-               B: T.Tensor[("M", "N"), "float32"], limit=0.25):
+def conditions(
+    A: T.Tensor[("M", "N"), "float32"],
+    mask: T.Tensor[("M", "N"), "bool"],
+    B: T.Tensor[("M", "N"), "float32"],
+    limit=0.25,
+):
     with T.Kernel(T.ceildiv(N, 32), T.ceildiv(M, 16), threads=64) as (bx, by):
         local = T.alloc_fragment((16, 32), "float32")
         T.copy(A[by * 16, bx * 32], local)
@@ -161,11 +172,14 @@ def atomics(dtype, op):
                         T.atomic_min(H[i % 4], X[b * 128 + i])
                         T.atomic_min(tile[i % 4], X[b * 128 + i])
             T.atomic_add(G[0:4], tile)
+
     return kernel
 
 
 @case({"M": 40, "N": 20})
-def atomic_tiles(A: T.Tensor[("M", "N"), "float32"], C: T.Tensor[(16, 32), "float32"], S: T.Tensor[(1,), "float32"]):
+def atomic_tiles(
+    A: T.Tensor[("M", "N"), "float32"], C: T.Tensor[(16, 32), "float32"], S: T.Tensor[(1,), "float32"]
+):
     with T.Kernel(T.ceildiv(M, 16), threads=64) as by:
         local = T.alloc_fragment((16, 32), "float32")
         total = T.alloc_fragment((16,), "float32")

@@ -21,6 +21,7 @@ def of_a_matrix(op, dim, clear):
             T.fill(result, 0.25)
             T.reduce(local, result, op, dim=dim, clear=clear)
             T.copy(result, B[by, 0])
+
     return kernel
 
 
@@ -36,6 +37,7 @@ def of_a_dtype(dtype, op, dim):
             T.copy(A, local)
             T.reduce(local, result, op, dim=dim)
             T.copy(result, B)
+
     return kernel
 
 
@@ -49,39 +51,52 @@ def of_a_vector(op, n, threads):
             T.copy(A, local)
             T.reduce(local, result, op, dim=0)
             T.copy(result, B)
+
     return kernel
 
 
-@case({}, op=("bitand", "bitor", "bitxor"), dim=(0, 1), dtype=("int32", "uint8", "uint64"))
-def of_bits(op, dim, dtype):
+@case({}, op=("bitand", "bitor", "bitxor"), dtype=("int32", "uint8", "uint64"))
+def of_bits(op, dtype):
     @T.prim_func
-    def kernel(A: T.Tensor((12, 40), dtype), B: T.Tensor((12 if dim else 40,), dtype)):
+    def kernel(A: T.Tensor((12, 40), dtype), B: T.Tensor((40,), dtype), C: T.Tensor((12,), dtype)):
         with T.Kernel(1, threads=64) as _:
             local = T.alloc_fragment((12, 40), dtype)
-            result = T.alloc_fragment((12 if dim else 40,), dtype)
+            columns = T.alloc_fragment((40,), dtype)
+            rows = T.alloc_fragment((12,), dtype)
             T.copy(A, local)
-            T.fill(result, 3)
-            T.reduce(local, result, op, dim=dim, clear=dim == 0)
-            T.copy(result, B)
+            T.fill(rows, 3)
+            T.reduce(local, columns, op, dim=0)
+            T.reduce(local, rows, op, dim=1, clear=False)
+            T.copy(columns, B)
+            T.copy(rows, C)
+
     return kernel
 
 
-@case({}, op=("bitor", "bitand"), n=(256, 100), threads=(32, 128))
-def bits_of_a_vector(op, n, threads):
+@case({}, shape=((256, 128), (100, 32)))
+def bits_of_a_vector(shape):
+    n, threads = shape
+
     @T.prim_func
-    def kernel(A: T.Tensor((n,), "int32"), B: T.Tensor((1,), "int32")):
+    def kernel(A: T.Tensor((n,), "int32"), B: T.Tensor((3,), "int32")):
         with T.Kernel(1, threads=threads) as _:
             local = T.alloc_fragment((n,), "int32")
             result = T.alloc_fragment((1,), "int32")
             T.copy(A, local)
-            T.reduce(local, result, op, dim=0)
-            T.copy(result, B)
+            T.reduce_bitor(local, result, dim=0)
+            T.copy(result, B[0:1])
+            T.reduce_bitand(local, result, dim=0)
+            T.copy(result, B[1:2])
+            T.reduce_bitxor(local, result)
+            T.copy(result, B[2:3])
+
     return kernel
 
 
 @case({"M": 40}, where=("fragment", "shared"), dtype=("float32", "float16", "int32", "bool"))
 def votes(where, dtype):
     """One row in four is all zeros, one has a single other element, one a single zero."""
+
     @T.prim_func
     def kernel(A: T.Tensor((M, 50), dtype), B: T.Tensor((M, 3), "int32")):
         with T.Kernel(M, threads=64) as by:
@@ -98,6 +113,7 @@ def votes(where, dtype):
             for j in T.Parallel(50):
                 tile[0, j] = 1
             B[by, 2] = T.cast(T.all_of(tile), "int32")
+
     return kernel
 
 
@@ -119,6 +135,30 @@ def votes_of_a_loop(A: T.Tensor[(64,), "int32"], B: T.Tensor[(64,), "int32"]):
             B[i] = tile[i] + steps
 
 
+@case({"M": 40, "N": 100}, op=("sum", "max", "min"), dtype=("int32", "float32"), rtol=1e-5)
+def reducers(op, dtype):
+    """Columns of a matrix, of which each iteration of the loop over K contributes a part."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((M, N), dtype), B: T.Tensor((T.ceildiv(N, 32), 32), dtype), C: T.Tensor((N,), dtype)
+    ):
+        with T.Kernel(T.ceildiv(N, 32), threads=64) as bx:
+            result = T.alloc_reducer((32,), dtype, op=op)
+            for k in T.serial(T.ceildiv(M, 16)):
+                for i, j in T.Parallel(16, 32):
+                    if k * 16 + i < M and bx * 32 + j < N:
+                        T.reducer_update(result[j], A[k * 16 + i, bx * 32 + j])
+            for j in T.Parallel(32):
+                if bx * 32 + j >= N:
+                    T.reducer_update(result[j], 3)
+            T.finalize_reducer(result, B[bx, 0])
+            T.finalize_reducer(result)
+            T.copy(result, C[bx * 32])
+
+    return kernel
+
+
 @case({}, op=("sum", "max"), dim=(0, 1, 2))
 def of_three_dimensions(op, dim):
     shape = (4, 8, 16)
@@ -132,13 +172,16 @@ def of_three_dimensions(op, dim):
             T.copy(A, local)
             T.reduce(local, result, op, dim=dim)
             T.copy(result, B)
+
     return kernel
 
 
 @case({}, threads=(32, 64, 128, 256))
 def kept_dimension(threads):
     @T.prim_func
-    def kernel(A: T.Tensor((8, 512), "float32"), B: T.Tensor((8, 1), "float32"), C: T.Tensor((8, 512), "float32")):
+    def kernel(
+        A: T.Tensor((8, 512), "float32"), B: T.Tensor((8, 1), "float32"), C: T.Tensor((8, 512), "float32")
+    ):
         with T.Kernel(1, threads=threads) as _:
             local = T.alloc_fragment((8, 512), "float32")
             result = T.alloc_fragment((8, 1), "float32")
@@ -147,6 +190,7 @@ def kept_dimension(threads):
             T.copy(result, B)
             for i, j in T.Parallel(8, 512):
                 C[i, j] = local[i, j] / result[i, 0]
+
     return kernel
 
 

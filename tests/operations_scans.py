@@ -12,7 +12,8 @@ def scan_of_a_matrix(dim, reverse, where):
     @T.prim_func
     def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N), "float32")):
         with T.Kernel(T.ceildiv(M, 16), threads=64) as by:
-            tile = T.alloc_fragment((16, 64), "float32") if where == "fragment" else T.alloc_shared((16, 64), "float32")
+            allocate = T.alloc_fragment if where == "fragment" else T.alloc_shared
+            tile = allocate((16, 64), "float32")
             largest = T.alloc_fragment((16, 64), "float32")
             T.copy(A[by * 16, 0], tile)
             T.cummax(tile, largest, dim=dim, reverse=reverse)

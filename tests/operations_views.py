@@ -8,7 +8,8 @@ M, N = T.dynamic("M"), T.dynamic("N")
 
 
 @case({"M": 40})
-def reshaped_tiles(A: T.Tensor[("M", 32), "float32"], B: T.Tensor[("M", 32), "float32"], C: T.Tensor[("M",), "float32"]):
+def reshaped_tiles(A: T.Tensor[("M", 32), "float32"], B: T.Tensor[("M", 32), "float32"],
+                   C: T.Tensor[("M",), "float32"]):
     with T.Kernel(T.ceildiv(M, 8), threads=64) as by:
         tile = T.alloc_shared((8, 32), "float32")
         T.copy(A[by * 8, 0], tile)
@@ -77,8 +78,10 @@ def transposes(source, target):
     @T.prim_func
     def kernel(A: T.Tensor((M, N), "float32"), B: T.Tensor((N, M), "float32")):
         with T.Kernel(T.ceildiv(M, 16), T.ceildiv(N, 32), threads=64) as (by, bx):
-            tile = T.alloc_fragment((16, 32), "float32") if source == "fragment" else T.alloc_shared((16, 32), "float32")
-            turned = T.alloc_fragment((32, 16), "float32") if target == "fragment" else T.alloc_shared((32, 16), "float32")
+            of_source = T.alloc_fragment if source == "fragment" else T.alloc_shared
+            of_target = T.alloc_fragment if target == "fragment" else T.alloc_shared
+            tile = of_source((16, 32), "float32")
+            turned = of_target((32, 16), "float32")
             T.copy(A[by * 16, bx * 32], tile)
             if source == "global":
                 T.transpose(A[by * 16:by * 16 + 16, bx * 32:bx * 32 + 32], turned)
@@ -92,7 +95,8 @@ def transposes(source, target):
 
 
 @case({})
-def product_of_a_view(A: T.Tensor[(2048,), "float16"], B: T.Tensor[(32, 64), "float16"], C: T.Tensor[(64, 64), "float32"]):
+def product_of_a_view(A: T.Tensor[(2048,), "float16"], B: T.Tensor[(32, 64), "float16"],
+                      C: T.Tensor[(64, 64), "float32"]):
     with T.Kernel(1, threads=128) as _:
         A_flat = T.alloc_shared((2048,), "float16")
         B_shared = T.alloc_shared((32, 64), "float16")

@@ -1,4 +1,4 @@
-"""Every emitted file compiles without a warning, for every architecture of its target that a compiler here knows."""
+"""Every emitted file compiles without a warning, for several architectures of its target."""
 
 import pytest
 from generated_files import ARCHS, FILES, ROOT

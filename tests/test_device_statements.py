@@ -115,7 +115,16 @@ def test_prints_come_once_each(target, capfd):
     elements = [f"[{i}, {j}] = {x[i, j]:g}" for i in range(3) for j in range(4)]
     expected = [f"block {b}: 100% of 5, X[b, 1] = {x[b, 1]:g}" for b in range(2)]
     expected += [f"shared{e}" for e in elements] + [f"local{e}" for e in elements]
-    expected += ["shared = ", "local: ", "X = ", "X[1, 1] = 1.25", "X[1, 2] = 1.5", "large: 0", "large: 0", "large: 1"]
+    expected += [
+        "shared = ",
+        "local: ",
+        "X = ",
+        "X[1, 1] = 1.25",
+        "X[1, 2] = 1.5",
+        "large: 0",
+        "large: 0",
+        "large: 1",
+    ]
     assert found == sorted(expected)
 
 
@@ -140,4 +149,6 @@ def test_assertions(target, capfd):
     x[70], x[1] = 1, 3
     with pytest.raises(TilegenError):
         emulated(careful, target, x)
-    assert "test_device_statements.py:" in (said := capfd.readouterr().out) and "the first is too large" in said
+    assert (
+        "test_device_statements.py:" in (said := capfd.readouterr().out) and "the first is too large" in said
+    )

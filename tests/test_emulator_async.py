@@ -110,6 +110,7 @@ def test_an_uninitialised_barrier():
 def test_registers_that_nobody_gives_back():
     error = planted("        setmaxnreg_dec<40>();\n", "", check=False)
     assert error.message.startswith("deadlock") and "no registers are free" in error.message
+    assert error.loc.line == line_of("setmaxnreg_inc") - 1
 
 
 # ---- TMA alone -----------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def reference_of(contract: Contract, text: str, path: str, against: str | None) 
 
 def _made(found: Kernel | Factory, contract: Contract, text: str) -> ir.Kernel:
     """The kernel with the values that the file was emitted with, and the knobs as they stand in it now."""
-    values = {**_emitted_with(text), **contract.knob_values}
+    values = {**emitted_with(text), **contract.knob_values}
     parameters = found.knob_names()
     own = {name: value for name, value in values.items() if name in parameters}
     kernel = found(**own) if isinstance(found, Factory) else found.specialize(**own)
@@ -137,7 +137,7 @@ def _made(found: Kernel | Factory, contract: Contract, text: str) -> ir.Kernel:
     return kernel.specialize(**rest).specialised(contract.target).kernel if rest else parsed
 
 
-def _emitted_with(text: str) -> dict[str, Any]:
+def emitted_with(text: str) -> dict[str, Any]:
     """The values in the command at the top of an emitted file. A constant that the text has no need of stands
     nowhere else."""
     lines = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines())

@@ -177,4 +177,6 @@ CODES: dict[str, str] = {
     "TG0701": "an emitted file without a launch contract",
     "TG0702": "a launch contract that cannot be read",
     "TG0703": "the results differ from the reference",
+    "TG0704": "the text that a file was emitted as cannot be recovered",
+    "TG0705": "conflict markers of an earlier merge",
 }

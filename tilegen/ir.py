@@ -320,6 +320,11 @@ def owner(buffer: Buffer) -> Buffer:
     return owner(buffer.base) if isinstance(buffer, Alias) else buffer
 
 
+# Functions of one thread among those of its warp: the CPU and the interpreter have none.
+WARP_FUNCTIONS = frozenset(("shfl_sync shfl_xor shfl_up shfl_down warp_reduce_sum warp_reduce_max warp_reduce_min "
+                            "any_sync all_sync ballot_sync").split())
+
+
 # ---- Making and replacing ------------------------------------------------------------------------
 def substitute(node: Any, values: dict[str, Expr]) -> Any:
     """`node` with each Var whose name is a key replaced by its value."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegen import config, explain, files, placement, targets
+from tilegen import config, explain, placement, pristine, targets
 from tilegen import ir as tile_ir
 from tilegen.build.lint import Resources
 from tilegen.call import Call, Parameters
@@ -94,11 +94,12 @@ class Kernel:
     def save(self, path: str | os.PathLike, *, target: str | None = None, arch: str | None = None,
              overwrite: bool = False) -> Path:
         """Writes the emitted text to a file, in one step; the suffix of `path` decides the target where nobody
-        else does. Raises TG0504 where a file of another content is there, unless `overwrite` is true."""
+        else does. The text is also kept in `.tilegen/` beside the file, for `tilegen merge`. Raises TG0504 where a
+        file of another content is there, unless `overwrite` is true."""
         path = Path(path)
         if target is None and self.options.target is None:
             target = next((name for name in targets.modules() if targets.find(name).suffix == path.suffix), None)
-        return files.write(path, self.emit(target, arch), overwrite)
+        return pristine.write(path, self.emit(target, arch), overwrite=overwrite)
 
     def explain(self, target: str | None = None, arch: str | None = None) -> str:
         """Every decision of the passes with its reason, by Python line."""

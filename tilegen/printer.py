@@ -175,10 +175,8 @@ def _simple(node: ir.Stmt) -> str:
             if _is(value, 0):
                 return f"T.clear({_region(dst)})"
             return f"T.fill({_region(dst)}, {expression(value)})"
-        case ir.Copy(src=src, dst=dst):
-            if dict(node.options).get("asynchronous"):
-                return f"T.copy_async({_region(src)}, {_region(dst)})"
-            return f"T.copy({_region(src)}, {_region(dst)}{_options(node)})"
+        case ir.Copy():
+            return _copy(node)
         case ir.Gemm():
             return _gemm(node)
         case ir.Reduce(op=op, src=src, dst=dst, dim=dim):
@@ -208,6 +206,12 @@ def _simple(node: ir.Stmt) -> str:
         case ir.Raw(text=text):
             return f"T.Raw({text!r})"
     raise AssertionError(f"the printer has no text for {type(node).__name__}")
+
+
+def _copy(node: ir.Copy) -> str:
+    if dict(node.options).get("asynchronous"):
+        return f"T.copy_async({_region(node.src)}, {_region(node.dst)})"
+    return f"T.copy({_region(node.src)}, {_region(node.dst)}{_options(node)})"
 
 
 def _alloc(node: ir.Alloc) -> str:

@@ -6,20 +6,20 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
-// Shared  107520 bytes = A_shared 55296 + B_shared 52224.  256 threads.
+// Shared  75776 bytes = A_shared 40960 + B_shared 34816.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
 constexpr int BN = 128;        // columns of B_shared and C_local
-constexpr int BK = 64;         // columns of A_shared; rows of B_shared
-constexpr int stages = 3;      // tiles of each operand that are on their way or in use: 2 and up
-constexpr int THREADS = 256;   // threads of a block: up to 1024
-constexpr int WARPS_N = 4;     // warps along the columns of C: a power of two
+constexpr int BK = 32;         // columns of A_shared; rows of B_shared
+constexpr int stages = 4;      // tiles of each operand that are on their way or in use: 2 and up
+constexpr int THREADS = 128;   // threads of a block: up to 1024
+constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
 constexpr int A_PAD = 8;       // columns after each row of A_shared that keep banks apart
 constexpr int B_PAD = 8;       // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 8;       // elements of B_shared in one access: 1, 2, 4 or 8
-constexpr int MIN_BLOCKS = 1;  // blocks at once on an SM: bounds a thread's registers
+constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
@@ -326,7 +326,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
-//   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:96844aedd1a2f882",
+//   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:c6641ee7a59bf3ea",
 //   "map": {"13": [222, 224], "17": [225, 229], "19": [230, 249], "20": [250, 270], "18": [271,
 //     282], "21": [283, 309], "22": [310, 319]}}
 

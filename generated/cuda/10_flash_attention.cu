@@ -8,11 +8,11 @@
 //
 // Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     256*(heads*queries + heads*keys) bytes.
-// Shared  46080 bytes = Q_shared 9216 + K_shared 18432 + V_shared 18432.  128 threads.
+// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and row_sum
-constexpr int BM = 64;
+constexpr int BM = 128;
 // rows of K_shared and V_shared; columns of S_local and P_local
 constexpr int BN = 64;
 constexpr int D = 64;                 // columns of Q_shared, K_shared and V_shared
@@ -27,7 +27,7 @@ constexpr int V_PAD = 8;              // columns after each row of V_shared that
 constexpr int Q_VEC = 8;              // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;              // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;              // elements of V_shared in one access: 1, 2, 4 or 8
-constexpr int MIN_BLOCKS = 3;         // blocks at once on an SM: bounds a thread's registers
+constexpr int MIN_BLOCKS = 1;         // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of S
@@ -49,8 +49,8 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * S_VEC) == 0 && D % (THREA
               "every thread holds an equal part");
 static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
-static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0 && BN
-              * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
+static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
+              && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
 static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
               && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
               "rows are made of whole vectors");
@@ -529,7 +529,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "64"],
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
-//   "source": "10_flash_attention.py:10", "ir": "sha256:054aea7842f3b57e",
+//   "source": "10_flash_attention.py:10", "ir": "sha256:96b56a7fe9090542",
 //   "map": {"13": [287, 289], "17": [290, 292], "18": [293, 295], "20": [296, 298], "21": [299,
 //     301], "23": [302, 304], "24": [305, 321], "25": [322, 322], "26": [323, 324], "27": [325,
 //     332], "29": [333, 350], "30": [351, 369], "28": [370, 381], "31": [382, 412], "32": [413,
@@ -825,9 +825,9 @@ int main(int argc, char** argv)
 
     const double us = microseconds(launch, microseconds(launch, 3) < 2e5 ? 20 : 2);
     const double flops =
-        4.0 * D * heads * keys * queries + 7.0 * heads * keys * queries + 5.0 * (keys + BN - 1)
-        / BN * heads * queries + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D * heads
-        * queries;
+        4.0 * D * heads * keys * queries + 7.0 * heads * keys * queries
+        + 5.0 * (keys + BN - 1) / BN * heads * queries
+        + 1.0 * (keys + BN - 1) / BN * D * heads * queries + 1.0 * D * heads * queries;
     const double bytes = 256.0 * heads * queries + 256.0 * heads * keys;
     std::printf("attention %d x %d x %d: ", heads, queries, keys);
     std::printf("%.1f us, %.4g TFLOP/s, %.4g TB/s, worst error %.1e, %s\n",

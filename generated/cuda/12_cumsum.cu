@@ -9,12 +9,12 @@
 // Shared  none.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 4;           // rows of X_local; elements of total and before
-constexpr int BN = 1024;        // columns of X_local: a multiple of 128
-constexpr int THREADS = 128;    // threads of a block: up to 1024
-constexpr int THREADS_N = 32;   // threads across a row of X: a power of two that divides THREADS
-constexpr int X_VEC = 4;        // neighbouring columns of X_local in a thread: 1, 2 or 4
-constexpr int MIN_BLOCKS = 10;  // blocks at once on an SM: bounds a thread's registers
+constexpr int BM = 4;          // rows of X_local; elements of total and before
+constexpr int BN = 1024;       // columns of X_local: a multiple of 128
+constexpr int THREADS = 128;   // threads of a block: up to 1024
+constexpr int THREADS_N = 32;  // threads across a row of X: a power of two that divides THREADS
+constexpr int X_VEC = 4;       // neighbouring columns of X_local in a thread: 1, 2 or 4
+constexpr int MIN_BLOCKS = 7;  // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int THREADS_M = THREADS / THREADS_N;

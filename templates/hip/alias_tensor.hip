@@ -1,6 +1,7 @@
-//% if alias.dtype == alias.base.dtype
+//% if not alias.reinterprets
 ${ "const " if constant }${ type(alias.dtype) }* ${ alias.name } = ${ alias.base.name };
 //% else
+<% set element %>${ "const " if constant }${ alias.name }_element<% endset %>
 using ${ alias.name }_element __attribute__((may_alias)) = ${ type(alias.dtype) };
-auto* ${ alias.name } = reinterpret_cast<${ "const " if constant }${ alias.name }_element*>(${ alias.base.name });
+${ element }* ${ alias.name } = reinterpret_cast<${ element }*>(${ alias.base.name });
 //% endif

@@ -16,5 +16,5 @@ def wrong_case(A: T.Tensor[(64,), "float32"]):
 
 def nothing_like_it(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1):
-        T.tensor_memory(10)  # error: TG0007 lists the operations
+        T.quizzical(10)  # error: TG0007 lists the operations
         A[0] = 1

@@ -42,3 +42,24 @@ def variable_becomes_float(A: T.Tensor[(64,), "float32"]):
 def infinity_of_an_integer(A: T.Tensor[(64,), "int32"]):
     with T.Kernel(1) as bx:
         A[bx] = T.infinity("int32")  # error: TG0102 T.max_value(dtype)
+
+
+def bits_of_floats(A: T.Tensor[(64, 32), "float32"]):
+    with T.Kernel(1):
+        x = T.alloc_fragment((64, 32), "float32")
+        y = T.alloc_fragment((64,), "float32")
+        T.copy(A, x)
+        T.reduce_bitor(x, y)  # error: TG0102 T.reduce_bitor takes integers
+
+
+def scan_of_bool(A: T.Tensor[(64,), "bool"]):
+    with T.Kernel(1):
+        x = T.alloc_fragment((64,), "bool")
+        T.copy(A, x)
+        T.cumsum(x)  # error: TG0102 T.cumsum does not take bool
+
+
+def view_of_a_fragment():
+    with T.Kernel(1):
+        x = T.alloc_fragment((64,), "float32")
+        y = T.view(x, dtype="int32")  # error: TG0102 cannot be seen as int32

@@ -51,3 +51,19 @@ def asynchronous_copy_from_shared_memory(A: T.Tensor[(64, 64), "float16"]):
         x = T.alloc_shared((64, 64), "float16")
         y = T.alloc_shared((64, 64), "float16")
         T.copy_async(x, y)  # error: TG0103 src has to be a global tensor
+
+
+def scan_of_a_tensor(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        T.cumsum(A)  # error: TG0103 T.cumsum: src has to be a fragment tile or a shared tile
+
+
+def vote_of_a_tensor(A: T.Tensor[(64,), "float32"], B: T.Tensor[(1,), "int32"]):
+    with T.Kernel(1):
+        B[0] = T.cast(T.any_of(A), "int32")  # error: TG0103 T.any_of: the tile has to be a fragment
+
+
+def view_of_a_local_array():
+    with T.Kernel(1):
+        x = T.alloc_local((64,), "float32")
+        y = T.reshape(x, (8, 8))  # error: TG0103 x is a local array

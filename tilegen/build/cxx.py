@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -44,6 +45,10 @@ class Cxx(Toolchain):
         files = ("-o", artifact.name, source.name)
         return note + compile_with((*self.command, *self.flags(arch), *files), source)
 
+    def link(self, objects: Sequence[Path], artifact: Path) -> None:
+        """Makes the shared library `artifact`. Raises CompilerRefusal with the log."""
+        compile_with((*self.command, "-shared", "-pthread", "-o", artifact.name, *map(str, objects)), artifact)
+
 
 @dataclass(frozen=True)
 class Zig(Cxx):
@@ -55,14 +60,19 @@ class Zig(Cxx):
     """
 
     def compile(self, source: Path, artifact: Path, arch: str) -> str:
-        zig, made = self.command[:-1], source.with_suffix(".o")
+        made = source.with_suffix(".o")
         flags = [flag for flag in self.flags(arch) if flag != "-shared"]
         log = compile_with((*self.command, *flags, "-c", "-o", made.name, source.name), source)
-        compile_with((*zig, "ld.lld", "-shared", "-o", artifact.name, made.name), source)
-        if not _loads(artifact):
-            compile_with((*self.command, "-shared", "-o", artifact.name, made.name), source)
+        self.link([Path(made.name)], artifact)
         made.unlink()
         return f"note: {self.name} has no OpenMP: the kernel runs on one thread\n{log}"
+
+    def link(self, objects: Sequence[Path], artifact: Path) -> None:
+        """Makes the shared library `artifact`. Raises CompilerRefusal with the log."""
+        names = [str(path) for path in objects]
+        compile_with((*self.command[:-1], "ld.lld", "-shared", "-o", artifact.name, *names), artifact)
+        if not _loads(artifact):
+            super().link(objects, artifact)
 
 
 def _loads(library: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tilegen import config, files, kernel_files, printer, targets
+from tilegen import config, files, kernel_files, pristine, printer, targets
 from tilegen.api import Factory, Kernel
 from tilegen.cli import options
 
@@ -35,7 +35,8 @@ def emit(kernel: str, target: str | None, arch: str | None, values: dict[str, An
     else:
         text = made.source if level == "source" else printer.show(made.kernel)
     if output and output != "-":
-        files.write(output, text, overwrite=True)
+        write = pristine.write if level == "source" and not stop_after else files.write
+        write(output, text, overwrite=True)
     else:
         click.echo(text, nl=False)
 

@@ -120,6 +120,8 @@ class Printer:
         return f"({text})" if weaker or (op, own) in _ADVISED else text
 
     def _plain_division(self, e: ir.BinOp) -> bool:
+        if e.dtype.kind == "uint":
+            return True
         return (
             e.dtype.is_integer
             and arith.bounds(e.a, self.ranges)[0] >= 0
@@ -191,7 +193,7 @@ class Printer:
         return self.prefixes.get(buffer.scope, "") + buffer.name
 
 
-HELPER_FUNCTIONS = {"infinity", "sigmoid"}
+HELPER_FUNCTIONS = {"infinity", "sigmoid", "philox"}
 
 
 def flat_index(buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> ir.Expr:

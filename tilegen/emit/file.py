@@ -6,7 +6,7 @@ import os
 import re
 
 from tilegen import arith, ir, printer
-from tilegen.emit import constants, contract, device_functions, selftest, templates, work
+from tilegen.emit import constants, contract, device_functions, selftest, templates
 from tilegen.emit.cpu_entry import CpuEntry
 from tilegen.emit.expressions import Printer
 from tilegen.emit.provenance import provenance

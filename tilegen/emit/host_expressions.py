@@ -98,6 +98,8 @@ class HostPrinter(Printer):
                 return f"int(std::bitset<{x.dtype.bits}>({self(x)}).count())", "atom"
             case "clz", (x,):
                 return f"count_leading_zeros({self(ir.Cast(x, DTYPES[f'uint{x.dtype.bits}']))})", "atom"
+            case "philox", _:
+                return f"philox_on_host({', '.join(self(a) for a in e.args)})", "atom"
             case "abs", (x,) if x.dtype.kind == "uint":
                 return self._print(x)
         return super()._call(e)

@@ -52,7 +52,7 @@ class HostProgram:
 
     @property
     def integer_helpers(self) -> list[str]:
-        names = ("floored_quotient", "floored_remainder", "count_leading_zeros")
+        names = ("floored_quotient", "floored_remainder", "count_leading_zeros", "philox_on_host")
         return [n for n in names if f"{n}(" in self.reference]
 
     def uses(self, word: str) -> bool:

@@ -30,6 +30,9 @@ def obstacle(kernel: ir.Kernel) -> str:
         own = (n for child in ir.children(statement) if isinstance(child, ir.Expr) for n in ir.walk(child))
         if any(isinstance(n, ir.Var) and n.kind == "thread" for n in own):
             return f"{place}the index of a single thread"
+        own = (n for child in ir.children(statement) if isinstance(child, ir.Expr) for n in ir.walk(child))
+        if any(isinstance(n, ir.Call) and n.name in ir.WARP_FUNCTIONS for n in own):
+            return f"{place}an exchange between the threads of a warp"
     return ""
 
 

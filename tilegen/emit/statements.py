@@ -183,7 +183,8 @@ class Emitter:
         head = origin(s)
         load = self.body(s.body[:plan.producers], spaced=True)
         self._last_origin = head
-        return self.render("pipeline", op=s, plan=plan, load=load, origin=head, sync=origin(plan.sync) if plan.sync else "",
+        sync = origin(plan.sync) if plan.sync else ""
+        return self.render("pipeline", op=s, plan=plan, load=load, origin=head, sync=sync,
                            rest=self.body(s.body[plan.producers:], spaced=True))
 
     def store(self, s: ir.Store) -> str:

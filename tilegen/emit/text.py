@@ -80,10 +80,17 @@ def _break_point(line: str) -> int | None:
         ):
             after = i + 3 if line.startswith(" = ", i) else i
         if after and i > start + 8:
-            rank = depth + (0 if c in ",;" or line.startswith((" ? ", " : ", " = "), i) else 0.5)
+            rank = depth + _looseness(line, i)
             if best is None or rank <= best[0]:
                 best = (rank, after)
     return best[1] if best else None
+
+
+def _looseness(line: str, i: int) -> float:
+    """How tightly what stands at `i` binds, below one: a break prefers the loosest of one nesting."""
+    if line[i] in ",;" or line.startswith((" ? ", " : ", " = "), i):
+        return 0
+    return 0.25 if line.startswith((" && ", " || "), i) else 0.75 if line.startswith((" * ", " / "), i) else 0.5
 
 
 def _continuation(line: str, point: int, continued: bool) -> int:

@@ -47,6 +47,16 @@ static void* guarded_map(Launch& launch, const Argument& argument)
     return map;
 }
 
+// The same for a texture; its object is a pointer to what describes it.
+static void* guarded_texture(Launch& launch, const Argument& argument)
+{
+    TextureBytes* texture = static_cast<TextureBytes*>(malloc(sizeof(TextureBytes)));
+    memcpy(texture, argument.data, sizeof *texture);
+    texture->base = guarded(launch, texture->base, texture->array_bytes, false);
+    launch.maps.push_back(texture);
+    return texture;
+}
+
 void guard_arrays(Launch& launch)
 {
     const Request& request = *launch.request;
@@ -56,8 +66,10 @@ void guard_arrays(Launch& launch)
         launch.arrays.push_back({}); // one for each argument, so that its number is known
         void* value = argument.data;
         if (argument.kind == 3) value = guarded_map(launch, argument);
-        if (argument.kind == 1 || argument.kind == 2) {
-            launch.pointers[size_t(i)] = guarded(launch, argument.data, argument.bytes, argument.kind == 1);
+        if (argument.kind == 1 || argument.kind == 2 || argument.kind == 4) {
+            launch.pointers[size_t(i)] =
+                argument.kind == 4 ? guarded_texture(launch, argument)
+                                   : guarded(launch, argument.data, argument.bytes, argument.kind == 1);
             value = &launch.pointers[size_t(i)];
         }
         launch.arguments.push_back(value);

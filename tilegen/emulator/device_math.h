@@ -83,6 +83,7 @@ inline bool signbit(double x) { return __builtin_signbit(x); }
 inline int abs(int x) { return x < 0 ? -x : x; }
 inline long abs(long x) { return x < 0 ? -x : x; }
 inline long long abs(long long x) { return x < 0 ? -x : x; }
+inline long long llabs(long long x) { return x < 0 ? -x : x; }
 inline float abs(float x) { return __builtin_fabsf(x); }
 inline double abs(double x) { return __builtin_fabs(x); }
 

@@ -25,7 +25,7 @@ def driver_text(text: str, name: str) -> str:
     Raises TG0602 where the file has no kernel.
     """
     code = _without_comments(text[:_end_of_device_code(text)])
-    entries = kernels(text)
+    entries = heads(code)
     if not entries:
         raise TilegenError("TG0602", f"{name} has no __global__ function that can be launched")
     includes = [f"#include {header}" for header in _INCLUDE.findall(text[:_end_of_device_code(text)])]
@@ -46,18 +46,19 @@ def driver_text(text: str, name: str) -> str:
         "} }",
         *(_dynamic(variable) for variable in shared),
         *(_entry(entry) for entry in entries),
+        *(_limits(entry, head) for entry, head in entries.items()),
         "",
     ])
 
 
-def kernels(text: str) -> list[str]:
-    """The names of the kernels in an emitted file, without templates."""
-    code = _without_comments(text[:_end_of_device_code(text)])
-    found = []
+def heads(code: str) -> dict[str, str]:
+    """The kernels in a text without comments, but for templates: their names, with all that is declared of
+    them between `__global__` and the body."""
+    found: dict[str, str] = {}
     for template, head in _KERNEL.findall(code):
         before = _ATTRIBUTE.sub(" ", head).split("(")[0].split()
-        if before and not template and before[-1] not in found:
-            found.append(before[-1])
+        if before and not template:
+            found[before[-1]] = found.get(before[-1], "") + head
     return found
 
 
@@ -65,6 +66,24 @@ def _entry(name: str) -> str:
     return (f'extern "C" __attribute__((visibility("default")))\n'
             f"void tilegen_emulator_entry_{name}(void** arguments)\n"
             f"{{ ::tilegen_emulator::call_kernel(::tilegen_emulator::emitted::{name}, arguments); }}")
+
+
+def _limits(name: str, head: str) -> str:
+    """What the kernel is declared with, as an array: its cluster, and the most threads of a block; 0: unsaid."""
+    cluster = [*_values("__cluster_dims__", head), "1", "1"][:3] if "__cluster_dims__" in head else ["0"] * 3
+    threads = [*_values("__launch_bounds__", head), "0"][0]
+    variable = f"tilegen_emulator_limits_{name}"
+    values = ", ".join(f"unsigned({value})" for value in (*cluster, threads))
+    return ("namespace tilegen_emulator { namespace emitted {\n"
+            f'extern "C" {{ extern __attribute__((visibility("default"))) const unsigned {variable}[4]; }}\n'
+            f"const unsigned {variable}[4] = {{{values}}};\n"
+            "} }")
+
+
+def _values(attribute: str, head: str) -> list[str]:
+    """The arguments of an attribute, as they stand in the text."""
+    call = re.search(attribute + r"\s*\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)", head)
+    return re.split(r",(?![^(]*\))", call[1]) if call else []
 
 
 def _dynamic(variable: str) -> str:

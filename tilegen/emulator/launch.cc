@@ -14,34 +14,35 @@ constexpr int watchdog_signal = SIGURG; // ignored by default
 
 // ---- Workers are kept, with their stacks, from launch to launch -----------------------------------
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
-static std::vector<Worker*> spare_workers;
+static Worker* spare_workers = nullptr;
 
 static Worker* take_worker()
 {
     const Locked locked(spare_lock);
-    if (spare_workers.empty()) return new Worker;
-    Worker* taken = spare_workers.back();
-    spare_workers.pop_back();
+    if (!spare_workers) return new Worker;
+    Worker* taken = spare_workers;
+    spare_workers = taken->next_spare;
     return taken;
 }
 
 static void keep_worker(Worker* kept)
 {
     const Locked locked(spare_lock);
-    spare_workers.push_back(kept);
+    kept->next_spare = spare_workers;
+    spare_workers = kept;
 }
 
 // Gives back the memory of the workers: a process may have loaded many kernels.
 extern "C" __attribute__((visibility("default"))) void tilegen_emulator_release()
 {
     const Locked locked(spare_lock);
-    for (Worker* spare : spare_workers) {
+    while (Worker* spare = spare_workers) {
+        spare_workers = spare->next_spare;
         for (char* stack : spare->stacks) munmap(stack, stack_bytes);
         for (char* arena : spare->arenas) munmap(arena, arena_bytes);
         free(spare->signal_stack);
         delete spare;
     }
-    spare_workers.clear();
 }
 
 // ---- Signals -------------------------------------------------------------------------------------
@@ -236,7 +237,7 @@ static int workers_for(const Request& request)
     return wanted < 1 || fitting < 1 ? 1 : wanted < fitting ? wanted : fitting;
 }
 
-static double now()
+double now()
 {
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

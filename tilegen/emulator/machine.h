@@ -64,8 +64,16 @@ void cluster_barrier_arrive(Place at);
 void cluster_barrier_wait(Place at);
 void warp_barrier(uint64_t mask, Place at);
 void yield(Place at);
-// Parks the thread until `ready(argument)` is true.
-void wait_until(bool (*ready)(void*), void* argument, const char* what, Place at);
+// What a thread waits for, by functions of one argument: `ready` says whether it is there; `describe`, which
+// may be null, writes for a report of a deadlock what is still missing.
+struct Awaited {
+    bool (*ready)(void*);
+    void (*describe)(void*, char* buffer, size_t size);
+};
+// Parks the thread until it is there.
+void wait_until(Awaited awaited, void* argument, const char* what, Place at);
+// The same, but it may return before; then the caller is expected to try again.
+void wait_a_while(Awaited awaited, void* argument, const char* what, Place at);
 
 uint64_t shuffle(uint64_t mask, uint64_t value, unsigned source_lane, Place at);
 uint64_t vote(uint64_t mask, bool value, Place at); // the lanes whose value is true

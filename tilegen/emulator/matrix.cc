@@ -6,14 +6,15 @@
 namespace tilegen_emulator {
 
 // ---- Elements ------------------------------------------------------------------------------------
+static float float16_table[65536];
+static pthread_once_t float16_table_made = PTHREAD_ONCE_INIT;
+
 static const float* float16_values()
 {
-    static const float* values = [] {
-        float* table = static_cast<float*>(malloc(65536 * sizeof(float)));
-        for (uint32_t bits = 0; bits < 65536; ++bits) table[bits] = Format16::decode(bits);
-        return table;
-    }();
-    return values;
+    pthread_once(&float16_table_made, [] {
+        for (uint32_t bits = 0; bits < 65536; ++bits) float16_table[bits] = Format16::decode(bits);
+    });
+    return float16_table;
 }
 
 template <class T> static T at_index(const void* data, int index)

@@ -108,6 +108,7 @@ bool barrier_passed(void* word, unsigned parity, Place at)
 struct ParityWait {
     const Barrier* barrier;
     unsigned parity;
+    const Block* block;
 };
 
 static bool something_to_do(void* argument)
@@ -116,10 +117,31 @@ static bool something_to_do(void* argument)
     return passed(*wait.barrier, wait.parity) || !wait.barrier->copies.empty();
 }
 
+static void describe_phase(void* argument, char* buffer, size_t size)
+{
+    const ParityWait& wait = *static_cast<ParityWait*>(argument);
+    const Barrier& barrier = *wait.barrier;
+    char where[200];
+    describe_shared(*wait.block, static_cast<char*>(barrier.word), where, sizeof where);
+    snprintf(buffer, size,
+             "parity %u of the mbarrier of %s:%d at %s, whose phase %llu lacks %u of %u arrivals and %ld bytes",
+             wait.parity & 1, barrier.initialised.file, barrier.initialised.line, where,
+             (unsigned long long)barrier.phase, barrier.pending, barrier.count, barrier.bytes);
+}
+
 void wait_for_barrier(void* word, unsigned parity, Place at)
 {
-    ParityWait wait = {&find_barrier(word, at), parity};
-    while (!barrier_passed(word, parity, at)) wait_until(something_to_do, &wait, "mbarrier_wait", at);
+    ParityWait wait = {&find_barrier(word, at), parity, &block_of(word, at)};
+    while (!barrier_passed(word, parity, at))
+        wait_until({something_to_do, describe_phase}, &wait, "mbarrier_wait", at);
+}
+
+bool try_barrier(void* word, unsigned parity, Place at)
+{
+    ParityWait wait = {&find_barrier(word, at), parity, &block_of(word, at)};
+    if (!barrier_passed(word, parity, at))
+        wait_a_while({something_to_do, describe_phase}, &wait, "mbarrier_try_wait", at);
+    return barrier_passed(word, parity, at);
 }
 
 // ---- Clusters, proxies, registers ----------------------------------------------------------------
@@ -151,6 +173,12 @@ static bool registers_free(void* argument)
     return wait.block->free_registers >= wait.needed;
 }
 
+static void describe_registers(void* argument, char* buffer, size_t size)
+{
+    const RegisterWait& wait = *static_cast<RegisterWait*>(argument);
+    snprintf(buffer, size, "%ld registers of %ld that are free", wait.needed, wait.block->free_registers);
+}
+
 // Every thread counts for itself: a warpgroup that asks for more waits until others have given enough back.
 void change_registers(int registers, bool more, Place at)
 {
@@ -164,7 +192,8 @@ void change_registers(int registers, bool more, Place at)
     if (more ? registers < now : registers > now)
         fault(at, "setmaxnreg.%s to %d, from %d registers", more ? "inc" : "dec", registers, now);
     RegisterWait wait = {&block, registers - now};
-    if (more) wait_until(registers_free, &wait, "setmaxnreg.inc: no registers are free", at);
+    const Awaited awaited = {registers_free, describe_registers};
+    if (more) wait_until(awaited, &wait, "setmaxnreg.inc: no registers are free", at);
     block.free_registers -= wait.needed;
     thread.registers = registers;
 }

@@ -8,6 +8,7 @@ void init_barrier(void* barrier, unsigned count, Place at);
 void arrive_at_barrier(void* barrier, unsigned arrivals, long expected_bytes, Place at);
 bool barrier_passed(void* barrier, unsigned parity, Place at);
 void wait_for_barrier(void* barrier, unsigned parity, Place at);
+bool try_barrier(void* barrier, unsigned parity, Place at); // gives up after a while
 void fence_for_async_proxy(Place at);
 void change_registers(int registers, bool more, Place at);
 void* in_block_of_cluster(const void* pointer, unsigned rank, Place at);
@@ -28,11 +29,7 @@ template <class B> inline void mbarrier_arrive_expect(B barrier, unsigned bytes,
 template <class B> inline void mbarrier_expect(B barrier, unsigned bytes, TILEGEN_AT)
 { arrive_at_barrier(barrier_pointer(barrier, at), 0, long(bytes), at); }
 template <class B> inline bool mbarrier_try_wait(B barrier, unsigned parity, TILEGEN_AT)
-{
-    if (barrier_passed(barrier_pointer(barrier, at), parity, at)) return true;
-    yield(at);
-    return false;
-}
+{ return try_barrier(barrier_pointer(barrier, at), parity, at); }
 template <class B> inline void mbarrier_wait(B barrier, unsigned parity, TILEGEN_AT)
 { wait_for_barrier(barrier_pointer(barrier, at), parity, at); }
 

@@ -212,13 +212,19 @@ static bool phase_passed(void* argument)
     return wait.barrier->phase != wait.phase;
 }
 
+static void describe_barrier(void* argument, char* buffer, size_t size)
+{
+    const NamedBarrier& barrier = *static_cast<PhaseWait*>(argument)->barrier;
+    snprintf(buffer, size, "%d more of %d threads", barrier.expected - barrier.arrived, barrier.expected);
+}
+
 void join_barrier(int id, int threads, bool wait, Place at)
 {
     PhaseWait passing = {&worker->running->block->named[id & (named_barriers - 1)], 0};
     passing.phase = passing.barrier->phase;
     const bool last = join_named_barrier(id, threads, at);
     if (!wait) return;
-    if (!last) wait_until(phase_passed, &passing, "a named barrier", at);
+    if (!last) wait_until({phase_passed, describe_barrier}, &passing, "a named barrier", at);
     observe(*worker->running, passing.barrier->clock);
 }
 
@@ -247,11 +253,18 @@ void cluster_barrier_arrive(Place)
     ++worker->barriers;
 }
 
+static void describe_cluster(void* argument, char* buffer, size_t size)
+{
+    const Group& group = *static_cast<ClusterWait*>(argument)->group;
+    const unsigned total = unsigned(group.blocks.size()) * group.blocks[0].count;
+    snprintf(buffer, size, "%u more of %u threads", total - group.cluster_arrived, total);
+}
+
 void cluster_barrier_wait(Place at)
 {
     Thread& thread = *worker->running;
     ClusterWait wait = {thread.block->group, thread.cluster_phase};
-    wait_until(cluster_passed, &wait, "the cluster barrier", at);
+    wait_until({cluster_passed, describe_cluster}, &wait, "the cluster barrier", at);
     observe(thread, wait.group->clock);
 }
 

@@ -73,14 +73,22 @@ void park(State state, const char* what, Place at)
 
 void yield(Place at) { park(State::yielded, "a spin loop", at); }
 
-void wait_until(bool (*ready)(void*), void* argument, const char* what, Place at)
+static void wait(Awaited awaited, void* argument, bool idle, const char* what, Place at)
 {
-    if (ready(argument)) return;
     Thread* thread = worker->running;
-    thread->ready = ready;
+    thread->awaited = awaited;
     thread->argument = argument;
+    thread->idle = idle;
     park(State::polling, what, at);
 }
+
+void wait_until(Awaited awaited, void* argument, const char* what, Place at)
+{
+    if (!awaited.ready(argument)) wait(awaited, argument, false, what, at);
+}
+
+void wait_a_while(Awaited awaited, void* argument, const char* what, Place at)
+{ wait(awaited, argument, true, what, at); }
 
 static void leave(Thread& thread)
 {
@@ -208,44 +216,31 @@ static bool run_warp(Block& block, unsigned warp, bool& progress)
             const unsigned linear = warp * size + lane;
             if (linear >= block.count) continue;
             Thread& thread = block.threads[linear];
-            if (thread.state == State::polling && thread.ready(thread.argument)) thread.state = State::ready;
+            if (thread.state == State::polling && thread.awaited.ready(thread.argument))
+                thread.state = State::ready, thread.idle = false;
             if (thread.state != State::ready) continue;
-            again = progress = true;
+            const bool retries = thread.idle;
+            thread.idle = false;
             if (!run_thread(thread)) return false;
+            again = true;
+            if (!retries || !thread.idle) progress = true;
         }
     }
     return true;
 }
 
-// ---- Deadlock ------------------------------------------------------------------------------------
-static void report_deadlock(Group& group)
+// ---- The blocks that are resident together ---------------------------------------------------------
+// Lets those threads try again that only wait for a while. False: there is none, or they have tried in vain
+// for long enough.
+static bool try_again(Group& group, double& idle_since)
 {
-    char message[1600];
-    size_t length = size_t(snprintf(message, sizeof message, "deadlock:"));
-    const Thread* first = nullptr;
-    unsigned places = 0;
+    if (idle_since == 0) idle_since = now();
+    if (now() - idle_since > longest_idle_seconds) return false;
+    bool tried = false;
     for (Block& block : group.blocks)
-        for (Thread& thread : block.threads) {
-            if (thread.state == State::done) continue;
-            unsigned same = 0;
-            bool earlier = false;
-            for (Thread& other : block.threads) {
-                if (other.state == State::done || other.at.line != thread.at.line ||
-                    other.what != thread.what)
-                    continue;
-                ++same;
-                earlier |= &other < &thread;
-            }
-            if (earlier || ++places > 5) continue;
-            if (!first) first = &thread;
-            length += size_t(snprintf(message + length, sizeof message - length,
-                                      "%s thread %u%s of block (%u, %u, %u) waits at %s (%s:%d)",
-                                      places > 1 ? ";" : "", thread.identity.linear,
-                                      same > 1 ? " and others" : "", block.index.x, block.index.y,
-                                      block.index.z, thread.what, thread.at.file, thread.at.line));
-            if (length > 1400) break;
-        }
-    record_fault(first, first ? first->at : Place{nullptr, 0}, message);
+        for (Thread& thread : block.threads)
+            if (thread.state == State::polling && thread.idle) thread.state = State::ready, tried = true;
+    return tried;
 }
 
 bool run_group(Group& group)
@@ -260,6 +255,7 @@ bool run_group(Group& group)
     group.checker = nullptr;
     if (worker->launch->request->check) start_checker(group);
     const size_t warps = group.blocks[0].warps.size();
+    double idle_since = 0;
     for (;;) {
         bool progress = false;
         arrange(worker->warp_order, warps * group.blocks.size());
@@ -273,7 +269,8 @@ bool run_group(Group& group)
                 if (thread.state == State::yielded) thread.state = State::ready, progress = true;
         }
         if (done == total) break;
-        if (!progress) {
+        if (progress) idle_since = 0;
+        else if (!try_again(group, idle_since)) {
             report_deadlock(group);
             return false;
         }

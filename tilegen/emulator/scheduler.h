@@ -20,6 +20,7 @@ constexpr size_t dynamic_bytes = 256 << 10; // room kept for an `extern __shared
 constexpr size_t stack_bytes = 256 << 10;
 constexpr size_t signal_stack_bytes = 64 << 10;
 constexpr int named_barriers = 16;
+constexpr double longest_idle_seconds = 0.5; // of threads that try in vain, while nothing else happens
 
 struct Block;
 struct Group;
@@ -48,8 +49,9 @@ struct Thread {
     Perform perform = nullptr;
     const char* what = ""; // what it waits for, and where
     Place at = {nullptr, 0};
-    bool (*ready)(void*) = nullptr;
+    Awaited awaited = {nullptr, nullptr};
     void* argument = nullptr;
+    bool idle = false; // it waits, but would also be content to try again
     unsigned spins = 0, cluster_phase = 0;
     CopyQueue* copies = nullptr; // asynchronous work that it has not waited for
     StoreQueue* stores = nullptr;
@@ -103,7 +105,7 @@ struct Group {
 struct Argument {
     void* data;
     uint64_t bytes;
-    int kind; // 0 value, 1 array, 2 array that is only read, 3 tensor map
+    int kind; // 0 value, 1 array, 2 array that is only read, 3 tensor map, 4 texture
 };
 
 constexpr int callers_kept = 4;
@@ -175,6 +177,7 @@ struct Worker {
     void* scheduler = nullptr; // the scheduler's own context while a thread runs
     std::vector<char*> stacks, arenas;
     char* signal_stack = nullptr;
+    Worker* next_spare = nullptr; // launch.cc
     Checker* checker = nullptr;
     std::vector<unsigned> warp_order, lane_order;
     uint64_t random = 1;
@@ -197,6 +200,8 @@ void set_current_worker(Worker* value);
 void switch_context(void** save, void* load);
 void* new_context(void* stack_top, void (*entry)());
 void** saved_frame(void* saved);
+// deadlock.cc
+void report_deadlock(Group& group);
 // calls.cc
 void record_calls(const Thread& thread, Report& report);
 // scheduler.cc
@@ -242,5 +247,6 @@ bool has_seen(const Thread& thread, unsigned other, uint32_t time);
 unsigned number_in_group(const Thread& thread);
 // launch.cc
 uint64_t library_offset(uintptr_t address);
+double now(); // seconds
 
 } // namespace tilegen_emulator

@@ -85,14 +85,13 @@ static int find_image(struct dl_phdr_info* info, size_t, void* found)
     return ours;
 }
 
+static Image own_image = {reinterpret_cast<const void*>(&find_image), 0};
+static pthread_once_t own_image_found = PTHREAD_ONCE_INIT;
+
 static size_t static_bytes()
 {
-    static const size_t bytes = [] {
-        Image image = {reinterpret_cast<const void*>(&find_image), 0};
-        dl_iterate_phdr(find_image, &image);
-        return image.bytes;
-    }();
-    return bytes;
+    pthread_once(&own_image_found, [] { dl_iterate_phdr(find_image, &own_image); });
+    return own_image.bytes;
 }
 
 #endif

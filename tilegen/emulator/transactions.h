@@ -1,4 +1,4 @@
-// Inside the runtime: mbarriers, and the tensor copies that complete on them.
+// Inside the runtime: mbarriers, the tensor copies that complete on them, and textures.
 #pragma once
 #include "scheduler.h"
 
@@ -17,6 +17,19 @@ struct TensorMapBytes {
 };
 constexpr uint16_t tensor_map_magic = 0x746d;
 static_assert(sizeof(TensorMapBytes) <= 128, "a tensor map has 128 bytes");
+
+// A texture object points to this (tilegen/runtime/emulator_records.py, TextureBytes).
+struct TextureBytes {
+    char* base;
+    uint64_t array_bytes;
+    uint32_t extent[3]; // x, y, z
+    float border[4];    // integers in these bits where the texture gives integers
+    uint8_t rank, channels, kind, element_bytes; // kind: TexelKind
+    uint8_t linear, normalized, read_normalized;
+    uint8_t address[3];
+    uint16_t magic;
+};
+constexpr uint16_t texture_magic = 0x7478;
 
 struct TensorCopy {
     TensorMapBytes map;

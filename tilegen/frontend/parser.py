@@ -185,7 +185,7 @@ class Parser:
     @contextmanager
     def block(self, kind: str) -> Iterator[Block]:
         """A nested block: a Python scope and an IR block, both ended afterwards."""
-        block = Block()
+        block = Block(kind=kind)
         self.builder.blocks.append(block)
         self.frame.scopes.append(Scope(kind))
         try:

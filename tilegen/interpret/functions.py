@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import numpy
 
+from tilegen.interpret.philox import philox
+
 _ERF = numpy.frompyfunc(math.erf, 1, 1)
 
 
@@ -73,10 +75,10 @@ MATH: dict[str, Callable] = {
     "hypot": numpy.hypot, "floor": numpy.floor,
     "ceil": numpy.ceil, "round": _round, "trunc": numpy.trunc, "nearbyint": numpy.rint,
     "abs": numpy.abs, "isnan": numpy.isnan, "isinf": numpy.isinf, "isfinite": numpy.isfinite,
-    "ceildiv": _ceildiv, "popcount": _popcount, "clz": _clz,
+    "ceildiv": _ceildiv, "philox": philox, "popcount": _popcount, "clz": _clz,
 }
 
-OF_ARGUMENT = {"isnan", "isinf", "isfinite", "popcount", "clz"}     # computed in the argument's dtype
+OF_ARGUMENT = {"isnan", "isinf", "isfinite", "popcount", "clz", "philox"}     # computed in the argument's dtype
 INTEGER_DIVISIONS = {"ceildiv", "fmod"}     # a zero divisor is a fault when the operands are integers
 
 

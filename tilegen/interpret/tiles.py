@@ -13,7 +13,8 @@ from tilegen.interpret.memory import active_positions, memory_of, read_region, w
 from tilegen.interpret.values import convert, poison
 
 _REDUCTIONS = {"sum": numpy.sum, "max": numpy.max, "min": numpy.min, "absmax": numpy.max, "abssum": numpy.sum,
-               "bitand": numpy.bitwise_and.reduce, "bitor": numpy.bitwise_or.reduce, "bitxor": numpy.bitwise_xor.reduce}
+               "bitand": numpy.bitwise_and.reduce, "bitor": numpy.bitwise_or.reduce,
+               "bitxor": numpy.bitwise_xor.reduce}
 _COMBINE = {"sum": numpy.add, "max": numpy.maximum, "min": numpy.minimum, "absmax": numpy.maximum,
             "abssum": numpy.add, "add": numpy.add, "bitand": numpy.bitwise_and, "bitor": numpy.bitwise_or,
             "bitxor": numpy.bitwise_xor}

@@ -18,6 +18,8 @@ from tilegen.language.math import (
     isnan, log, log10, log1p, log2, max, min, nearbyint, popcount, pow, round, rsqrt, shift_left,
     shift_right, sin, sinh, sqrt, tan, tanh, trunc,
 )
+from tilegen.language.random import philox, rng_init, rng_rand, rng_rand_float
+from tilegen.language.reducers import alloc_reducer, finalize_reducer, reducer_update
 from tilegen.language.reductions import (
     all_of, any_of, reduce, reduce_absmax, reduce_abssum, reduce_bitand, reduce_bitor, reduce_bitxor, reduce_max,
     reduce_min, reduce_sum,
@@ -33,23 +35,29 @@ from tilegen.language.tensors import Tensor, by_target, const, dynamic, empty, m
 from tilegen.language.tiles import GemmWarpPolicy, clear, copy, fill, gemm
 from tilegen.language.views import reshape, transpose, view
 from tilegen.language.warp_tiles import gemm_warp
+from tilegen.language.warps import (
+    all_sync, any_sync, ballot_sync, get_lane_idx, get_warp_idx, shfl_down, shfl_sync, shfl_up, shfl_xor,
+    warp_reduce_max, warp_reduce_min, warp_reduce_sum,
+)
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
 
 __all__ = [
     "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Select", "Serial", "Tensor", "Unroll",
-    "Vectorized", "abs", "acos", "acosh", "all_of", "alloc_fragment", "alloc_local", "alloc_shared", "alloc_var",
-    "annotate_min_blocks_per_sm", "any_of", "asin", "asinh", "assume", "atan", "atan2", "atanh", "atomic_add",
-    "atomic_max", "atomic_min", "bfloat16", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "bool_",
-    "by_target", "cast", "ceil", "ceildiv", "clamp", "clear", "clz", "const", "copy", "copy_async", "copysign",
-    "cos", "cosh", "cummax", "cumsum", "device_assert", "dynamic", "empty", "erf", "exp", "exp10", "exp2", "fill",
-    "float16", "float32", "float64", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "floor", "floordiv",
-    "floormod", "fmod", "gelu", "gemm", "gemm_warp", "get_block_binding", "get_thread_binding", "grid", "hypot",
-    "if_then_else", "infinity", "int16", "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log", "log10",
-    "log1p", "log2", "macro", "max", "max_value", "min", "min_value", "nearbyint", "popcount", "pow", "prim_func",
-    "print", "reduce", "reduce_absmax", "reduce_abssum", "reduce_bitand", "reduce_bitor", "reduce_bitxor",
-    "reduce_max", "reduce_min", "reduce_sum", "relu", "reshape", "round", "rsqrt", "serial", "shift_left",
-    "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt", "sync", "sync_threads", "tan", "tanh",
-    "transpose", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8", "unroll", "use_swizzle",
-    "vectorized", "view", "where",
+    "Vectorized", "abs", "acos", "acosh", "all_of", "all_sync", "alloc_fragment", "alloc_local", "alloc_reducer",
+    "alloc_shared", "alloc_var", "annotate_min_blocks_per_sm", "any_of", "any_sync", "asin", "asinh", "assume",
+    "atan", "atan2", "atanh", "atomic_add", "atomic_max", "atomic_min", "ballot_sync", "bfloat16", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "bool_", "by_target", "cast", "ceil", "ceildiv", "clamp", "clear",
+    "clz", "const", "copy", "copy_async", "copysign", "cos", "cosh", "cummax", "cumsum", "device_assert",
+    "dynamic", "empty", "erf", "exp", "exp10", "exp2", "fill", "finalize_reducer", "float16", "float32",
+    "float64", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "floor", "floordiv", "floormod", "fmod", "gelu",
+    "gemm", "gemm_warp", "get_block_binding", "get_lane_idx", "get_thread_binding", "get_warp_idx", "grid",
+    "hypot", "if_then_else", "infinity", "int16", "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log",
+    "log10", "log1p", "log2", "macro", "max", "max_value", "min", "min_value", "nearbyint", "philox", "popcount",
+    "pow", "prim_func", "print", "reduce", "reduce_absmax", "reduce_abssum", "reduce_bitand", "reduce_bitor",
+    "reduce_bitxor", "reduce_max", "reduce_min", "reduce_sum", "reducer_update", "relu", "reshape", "rng_init",
+    "rng_rand", "rng_rand_float", "round", "rsqrt", "serial", "shfl_down", "shfl_sync", "shfl_up", "shfl_xor",
+    "shift_left", "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt", "sync", "sync_threads",
+    "tan", "tanh", "transpose", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8", "unroll",
+    "use_swizzle", "vectorized", "view", "warp_reduce_max", "warp_reduce_min", "warp_reduce_sum", "where",
 ]

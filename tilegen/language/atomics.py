@@ -11,7 +11,8 @@ from tilegen.language.tiles import region_pair
 from tilegen.language.values import as_expr, as_region, is_scalar
 
 
-def _atomic(op: str, dst: Any, value: Any) -> None:
+def update(op: str, dst: Any, value: Any) -> None:
+    """dst = op(dst, value), atomically: op is add, max or min, dst an element or a tile."""
     builder = current()
     if isinstance(value, (ir.Region, ir.Buffer)) and not is_scalar(value):
         target, source = region_pair(f"T.atomic_{op}", ("dst", dst), ("value", value))
@@ -49,16 +50,16 @@ def _moved(region: ir.Region, loops: list[ir.Var]) -> tuple[ir.Expr, ...]:
 def atomic_add(dst, value) -> None:
     """dst += value, atomically. dst is an element, or a tile or slice whose elements are all updated;
     value is a number or a tile of the same shape. Raises TG0101 where the shapes differ."""
-    _atomic("add", dst, value)
+    update("add", dst, value)
 
 
 @operation(takes_tiles=True)
 def atomic_max(dst, value) -> None:
     """dst = max(dst, value), atomically. Operands as in T.atomic_add."""
-    _atomic("max", dst, value)
+    update("max", dst, value)
 
 
 @operation(takes_tiles=True)
 def atomic_min(dst, value) -> None:
     """dst = min(dst, value), atomically. Operands as in T.atomic_add."""
-    _atomic("min", dst, value)
+    update("min", dst, value)

@@ -27,6 +27,7 @@ class Block:
 
     statements: list[ir.Stmt] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
+    kind: str = ""                       # parallel: the body of T.Parallel
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Builder:
         self.blocks: list[Block] = [Block()]
         self.float_dtype: DType = float32    # of literals and knobs that meet nothing
         self.requires: list[ir.Expr] = []
+        self.stream: Any = None              # of random numbers, from T.rng_init
+        self.reducers: dict[str, str] = {}   # buffer name -> operation, from T.alloc_reducer
         self.outputs: list[ir.Param] = []
         self.wishes: list[ir.Wish] = []
         self.warp_tiles: dict[Loc | None, WarpTiles] = {}    # by the place where a fragment is allocated

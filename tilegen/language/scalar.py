@@ -74,7 +74,8 @@ _FLOAT_MAX = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e3
               "bfloat16": 3.3895313892515355e38, "float8_e4m3": 448.0, "float8_e5m2": 57344.0}
 
 
-def _limits(dtype: dtypes.DType) -> tuple[Any, Any]:
+def limits(dtype: dtypes.DType) -> tuple[Any, Any]:
+    """The least and the greatest finite value of a type."""
     if dtype.is_float:
         return -_FLOAT_MAX[dtype.name], _FLOAT_MAX[dtype.name]
     if dtype == dtypes.bool_:
@@ -86,14 +87,14 @@ def _limits(dtype: dtypes.DType) -> tuple[Any, Any]:
 def max_value(dtype) -> ir.Const:
     """The largest finite value of a type."""
     kind = as_dtype(dtype, current().argument("dtype"))
-    return ir.Const(_limits(kind)[1], kind)
+    return ir.Const(limits(kind)[1], kind)
 
 
 @operation("function")
 def min_value(dtype) -> ir.Const:
     """The smallest finite value of a type (the most negative one)."""
     kind = as_dtype(dtype, current().argument("dtype"))
-    return ir.Const(_limits(kind)[0], kind)
+    return ir.Const(limits(kind)[0], kind)
 
 
 @operation("scalar")

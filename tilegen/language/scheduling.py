@@ -46,7 +46,7 @@ def annotate_min_blocks_per_sm(n) -> None:
 def _wish(name: str, value: ir.Expr, operation_name: str, alike: tuple[str, ...]) -> None:
     builder = current()
     if len(builder.blocks) > 2:
-        raise TilegenError("TG0006", f"{operation_name} is about the whole launch, and cannot stand in a branch or loop",
+        raise TilegenError("TG0006", f"{operation_name} is about the whole launch, not about a branch or loop",
                            builder.loc, "write it at the top of the T.Kernel block")
     if any(wish.name in alike for wish in builder.wishes):
         raise TilegenError("TG0005", f"a second {operation_name} in one kernel", builder.loc, "keep one of them")

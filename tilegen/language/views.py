@@ -99,7 +99,8 @@ def transpose(src, dst) -> None:
     given, wanted = source.extents[-2:], target.extents[-1:-3:-1]
     lead = squeezed(source.extents[:-2] + target.extents[:-2], builder.numbers)
     if lead or not all(same_extent(a, b, builder.numbers) for a, b in zip(given, wanted)):
-        raise TilegenError("TG0101", f"T.transpose: {source.buffer.name} gives {shape_text(given[::-1])}, {target.buffer.name} takes {shape_text(target.extents)}",
+        raise TilegenError("TG0101", f"T.transpose: {source.buffer.name} gives {shape_text(given[::-1])}, "
+                           f"{target.buffer.name} takes {shape_text(target.extents)}",
                            builder.loc, f"{target.buffer.name}: {allocated(target.buffer)}")
     if source.buffer.scope == target.buffer.scope == "fragment":
         source = _through_shared(source)

@@ -63,7 +63,8 @@ def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, note
         registers = gemm.a.buffer.scope == "fragment" and grid[1] == 1 and _packs(gemm, instruction)
         text = (f"{instruction.spelling.removeprefix('mma.sync.aligned.')} on {grid[0]} x {grid[1]} warps, each "
                 f"{_extent(gemm.c, -2, env) // grid[0]} x {_extent(gemm.c, -1, env) // grid[1]}")
-        forms = (choose_form(gemm.a, not gemm.transpose_a, env, steps), choose_form(gemm.b, gemm.transpose_b, env, steps))
+        forms = tuple(choose_form(region, along_depth, env, steps) for region, along_depth in
+                      ((gemm.a, not gemm.transpose_a), (gemm.b, gemm.transpose_b)))
         notes.append((subject, "; ".join((text, *form_words(gemm, forms)))))
         checks.update(dict.fromkeys(form_checks(kernel, gemm, forms)))
         chosen[_key(gemm)] = MmaChoice(instruction.helper, instruction.k, *grid, instruction.a.registers,

@@ -89,11 +89,12 @@ def _wishes(gemms: list[ir.Gemm]) -> dict[str, set[Wish]]:
 
 def whole_along(region: ir.Region, wish: Wish) -> bool:
     """Whether a region covers its buffer in the dimensions that the layout cuts, so that a gemm can
-    read it in place: both of the last two for tiles, the cut one for panels."""
+    read it in place: both of the last two for tiles, the cut one for panels, of which it may read the first."""
     if len(region.extents) < 2 or any(e != ir.Const(1) for e in region.extents[:-2]):
         return False
-    cut = (-2, -1) if wish[0] == "tiles" else (wish[1],)
-    return all(region.offsets[d] == ir.Const(0) and region.extents[d] == region.buffer.shape[d] for d in cut)
+    if wish[0] == "panels":
+        return region.offsets[wish[1]] == ir.Const(0)
+    return all(region.offsets[d] == ir.Const(0) and region.extents[d] == region.buffer.shape[d] for d in (-2, -1))
 
 
 def _layout(buffer: ir.Buffer, wishes: set[Wish], dtype: DType | None, env: dict) -> TileLayout:

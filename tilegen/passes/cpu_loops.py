@@ -46,7 +46,7 @@ def plan_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, b
 
 def _words(count: int) -> list[str]:
     """Names for how far each loop goes."""
-    return ["count"] if count == 1 else [*["depth"] * (count - 2), "rows", "columns"]
+    return ["count"] if count == 1 else [*["depths"] * (count - 2), "rows", "columns"]
 
 
 def _stop(planner: CpuPlanner, scope: Scope, var: ir.Var, extent: ir.Expr, bounds: Bounds, word: str) -> ir.Expr:

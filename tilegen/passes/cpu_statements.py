@@ -49,6 +49,9 @@ def _refuse_threads(kernel: ir.Kernel) -> None:
         if isinstance(node, ir.Var) and node.kind == "thread":
             raise TilegenError("TG0204", f"a CPU runs a block on one thread, and has no thread index {node.name}",
                                node.loc, hint="write the loop over elements as `for i, j in T.Parallel(...)`")
+        if isinstance(node, ir.Call) and node.name in ir.WARP_FUNCTIONS:
+            raise TilegenError("TG0204", f"a CPU runs a block on one thread, and has no warps for T.{node.name}",
+                               node.loc, hint="use T.reduce_*, T.cumsum, T.any_of or T.all_of on a tile")
 
 
 def _refuse_reinterpreted_operands(kernel: ir.Kernel) -> None:
@@ -57,7 +60,7 @@ def _refuse_reinterpreted_operands(kernel: ir.Kernel) -> None:
         for region in (gemm.a, gemm.b):
             buffer = region.buffer
             if isinstance(buffer, ir.Alias) and buffer.reinterprets:
-                raise TilegenError("TG0204", f"target cpu has no gemm of {buffer.name}, which is memory of another type",
+                raise TilegenError("TG0204", f"target cpu has no gemm of {buffer.name}, memory of another type",
                                    region.loc or gemm.loc, f"T.copy {buffer.name} into a tile of its own")
 
 

@@ -1,4 +1,4 @@
-"""Which values differ between the threads of a block, at the level where all of them run the same statements."""
+"""Which values differ between the threads of a block, outside of tile statements."""
 
 from __future__ import annotations
 
@@ -18,8 +18,13 @@ def differing(kernel: ir.Kernel) -> set[str]:
 
 def depends_on_thread(node: ir.Node | tuple, names: set[str]) -> bool:
     """Whether an expression or statement mentions the thread's index or one of `names`."""
-    return any(isinstance(n, ir.Var) and (n.kind == "thread" or n.name in names) or
-               isinstance(n, ir.Buffer) and n.name in names for n in ir.walk(node))
+    return any(
+        isinstance(n, ir.Var)
+        and (n.kind == "thread" or n.name in names)
+        or isinstance(n, ir.Buffer)
+        and n.name in names
+        for n in ir.walk(node)
+    )
 
 
 def heads(s: ir.Stmt) -> tuple[ir.Expr, ...]:
@@ -40,7 +45,9 @@ def _collect(statements: tuple[ir.Stmt, ...], names: set[str], divergent: bool) 
                 names.add(s.var.name)
             case ir.Alloc() if s.init is not None and depends_on_thread(s.init, names):
                 names.add(s.buffer.name)
-            case ir.Store() if s.buffer.scope in ("var", "local") and (divergent or depends_on_thread(s, names)):
+            case ir.Store() if s.buffer.scope in ("var", "local") and (
+                divergent or depends_on_thread(s, names)
+            ):
                 names.add(s.buffer.name)
             case ir.For():
                 names |= {s.var.name} if inner else set()
@@ -54,6 +61,9 @@ def _collect(statements: tuple[ir.Stmt, ...], names: set[str], divergent: bool) 
 
 def _leaves(body: tuple[ir.Stmt, ...], names: set[str]) -> bool:
     """Whether some threads leave the loop around `body` before the others."""
-    return any(isinstance(n, ir.If) and depends_on_thread(n.condition, names) and
-               any(isinstance(x, (ir.Break, ir.Continue)) for x in ir.walk(n.then + n.otherwise))
-               for n in ir.walk(body))
+    return any(
+        isinstance(n, ir.If)
+        and depends_on_thread(n.condition, names)
+        and any(isinstance(x, (ir.Break, ir.Continue)) for x in ir.walk(n.then + n.otherwise))
+        for n in ir.walk(body)
+    )

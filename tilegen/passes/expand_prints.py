@@ -16,7 +16,9 @@ _NAMES = ("slab", "plane", "row", "col")
 
 
 def expand_prints(kernel: ir.Kernel, target: Target) -> ir.Kernel:
-    return replace(kernel, body=ir.rewrite(kernel.body, lambda n: _expanded(n) if isinstance(n, ir.Print) else None))
+    return replace(
+        kernel, body=ir.rewrite(kernel.body, lambda n: _expanded(n) if isinstance(n, ir.Print) else None)
+    )
 
 
 def _expanded(s: ir.Print) -> tuple[ir.Stmt, ...]:
@@ -38,10 +40,14 @@ def _expanded(s: ir.Print) -> tuple[ir.Stmt, ...]:
 def _elements(region: ir.Region, s: ir.Print) -> ir.Parallel:
     """`C_local[3, 5] = 0.25` for every element of the region."""
     kept = [d for d, extent in enumerate(region.extents) if extent != ir.Const(1)]
-    names = dict(zip(kept, _NAMES[-len(kept):] if len(kept) > 1 else ("i",)))
+    names = dict(zip(kept, _NAMES[-len(kept) :] if len(kept) > 1 else ("i",)))
     variables = {d: ir.Var(name, kind="loop") for d, name in names.items()}
-    index = tuple(arith.add(offset, variables[d]) if d in variables else offset
-                  for d, offset in enumerate(region.offsets))
+    index = tuple(
+        arith.add(offset, variables[d]) if d in variables else offset
+        for d, offset in enumerate(region.offsets)
+    )
     text = f"{region.buffer.name}[{', '.join('{}' for _ in index)}] = {{}}"
     element = ir.Print(text, (*index, ir.Load(region.buffer, index)), loc=s.loc)
-    return ir.Parallel(tuple(variables.values()), tuple(region.extents[d] for d in kept), (element,), loc=s.loc)
+    return ir.Parallel(
+        tuple(variables.values()), tuple(region.extents[d] for d in kept), (element,), loc=s.loc
+    )

@@ -79,7 +79,7 @@ def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt
         body, after = _sequence(s.body, again, inner, own)
         after.merge(since)
         return replace(s, body=body), after
-    if isinstance(s, ir.If):
+    if isinstance(s, ir.If) and not _plain(s):      # the accesses of a plain one are counted already
         then, first = _sequence(s.then, since.copy(), inner, own)
         otherwise, second = _sequence(s.otherwise, since.copy(), inner, own)
         first.merge(second)

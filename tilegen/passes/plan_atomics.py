@@ -22,23 +22,34 @@ _WORDS = {32: "<unsigned>", 64: "<unsigned long long>"}
 
 def plan_atomics(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
-    return replace(kernel, body=ir.rewrite(
-        kernel.body, lambda n: replace(n, plan=_plan(planner, n)) if isinstance(n, ir.Atomic) else None))
+    return replace(
+        kernel,
+        body=ir.rewrite(
+            kernel.body, lambda n: replace(n, plan=_plan(planner, n)) if isinstance(n, ir.Atomic) else None
+        ),
+    )
 
 
 def _plan(planner: Planner, s: ir.Atomic) -> OpPlan:
     dtype = s.buffer.dtype
     if dtype.bits < 16:
-        raise TilegenError("TG0204", f"target {planner.target.name} has no atomic {s.op} of {dtype}", s.loc,
-                           hint="keep the results in int32 or float32")
-    function = planner.target.functions.get(dtype.name, {}).get(f"atomic_{s.op}")
+        raise TilegenError(
+            "TG0204",
+            f"target {planner.target.name} has no atomic {s.op} of {dtype}",
+            s.loc,
+            hint="keep the results in int32 or float32",
+        )
+    function = planner.target.atomics.get(dtype.name, {}).get(s.op)
     if function is not None:
-        as_unsigned = dtype.name == "int64" and s.op == "add"        # two's complement: the same sum
+        as_unsigned = dtype.name == "int64" and s.op == "add"  # two's complement: the same sum
         return OpPlan("atomic", {"function": function, "as_unsigned": as_unsigned}, "one instruction")
     old = ir.Var(planner.fresh("old", "old_value"), dtype)
     update = "atomic_update_16" if dtype.bits == 16 else "atomic_update" + _WORDS[dtype.bits]
-    return OpPlan("atomic_update", {"function": update, "old": old, "changed": lambda s: _changed(s, old, dtype)},
-                  f"no instruction for {dtype}: compare and swap until nobody interferes")
+    return OpPlan(
+        "atomic_update",
+        {"function": update, "old": old, "changed": lambda s: _changed(s, old, dtype)},
+        f"no instruction for {dtype}: compare and swap until nobody interferes",
+    )
 
 
 def _changed(s: ir.Atomic, old: ir.Var, dtype: DType) -> ir.Expr:

@@ -196,8 +196,10 @@ def _by_lane(form: str, region: ir.Region, along_depth: bool, half: ir.Expr, acr
     elif along_depth:
         pitch = ir.Const(1)
     how = "by words of 4 bytes" if form == "words" else "element by element"
-    return {"form": "lane_single" if half == ir.Const(0) else "lane", "helper": helper, "pitch": pitch, "row": row, "col": col,
-            "element": _element(region, _var(name["row"]), _var(name["col"])), "why": f"{letter} {how}"}
+    loads = "lane_single" if half == ir.Const(0) else "lane"
+    named = _element(region, _var(name["row"]), _var(name["col"]))
+    return {"form": loads, "helper": helper, "pitch": pitch, "row": row, "col": col, "element": named,
+            "why": f"{letter} {how}"}
 
 
 def _matrix(helper: str, region: ir.Region, row: ir.Expr, col: ir.Expr, why: str, name) -> dict:

@@ -19,6 +19,7 @@ from tilegen.targets.base import Target
 
 _OTHER_REGISTERS = 12
 _GEMM_REGISTERS = 24                 # addresses and loads in flight of a gemm
+_SCAN_REGISTERS = 24                 # values on their way between the threads of a scan
 _LEAST_REGISTERS = 40
 
 
@@ -51,8 +52,8 @@ def _asked(kernel: ir.Kernel, target: Target, wish: ir.Wish, threads: int) -> in
     """The number of blocks that the kernel asks for. TG0202 where an SM cannot hold as many threads."""
     blocks = arith.evaluate(wish.value, knob_values(kernel))
     if blocks * threads > target.resident_threads:
-        raise TilegenError("TG0202", f"{blocks} blocks of {threads} threads are more than the {target.resident_threads} "
-                           f"threads that an SM of {target.arch} holds", wish.loc,
+        raise TilegenError("TG0202", f"{blocks} blocks of {threads} threads are more than the "
+                           f"{target.resident_threads} threads that an SM of {target.arch} holds", wish.loc,
                            f"ask for {max(1, target.resident_threads // threads)} at most, or lower threads=")
     return blocks
 
@@ -78,8 +79,10 @@ def _is_zeroed(s: ir.Alloc) -> bool:
 
 
 def _operands(kernel: ir.Kernel) -> int:
-    """Registers for the operands of the largest gemm step."""
+    """Registers for the operands of the largest gemm step, or for a scan."""
     def count(gemm: ir.Gemm) -> int:
         axes = kernel.plan.layouts[gemm.c.buffer.name].axes[-2:]
         return sum(axis.slots for axis in axes) + _GEMM_REGISTERS
-    return max((count(n) for n in ir.walk(kernel.body) if isinstance(n, ir.Gemm)), default=0)
+    nodes = list(ir.walk(kernel.body))
+    scans = any(isinstance(n, ir.Scan) and n.plan.template == "scan_across" for n in nodes)
+    return max((count(n) for n in nodes if isinstance(n, ir.Gemm)), default=_SCAN_REGISTERS if scans else 0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
+from pathlib import Path
 
+from tilegen.build.lint import Origin
 from tilegen.build.toolchain import Artifact
 from tilegen.emulator.build import Mode
 from tilegen.errors import TilegenError
@@ -26,15 +29,18 @@ class EmulatedKernel:
     def __init__(self, artifact: Artifact, contract: Contract, mode: Mode = Mode()) -> None:
         self.contract = contract
         lanes = warp_size(contract.target, contract.arch)
-        self.library = emulator.Library(artifact.path, artifact.source, lanes, mode)
+        self.library = emulator.Library(artifact.path, artifact.source, lanes, mode, _origin(contract))
         self.report: emulator.Report | None = None
 
     def prepare(self, bound: Bound) -> list:
-        """NumPy views and C values. Raises TG0405 for memory of a GPU."""
+        """NumPy views and C values; outputs that the caller left out hold all ones, which is NaN in every
+        type of float. Raises TG0405 for memory of a GPU."""
         for name, array in bound.arrays.items():
             if array.device.kind != "cpu":
                 raise TilegenError("TG0405", f"argument {name} is on {array.device}, but the emulator runs "
                                    "on the CPU", hint="pass a host array")
+        for name in bound.allocated:
+            as_numpy(bound.arrays[name]).reshape(-1).view("uint8").fill(0xFF)
         return [by_value(a) if isinstance(a, Scalar) else as_numpy(a) for a in bound.arguments]
 
     def launch(self, bound: Bound, prepared: list, stream: object = None) -> None:
@@ -53,6 +59,10 @@ class EmulatedKernel:
                                 names=[p.name for p in self.contract.params])
 
 
+def _origin(contract: Contract) -> Origin:
+    return Origin(contract.file, contract.source, contract.line_map)
+
+
 def warp_size(target: str, arch: str) -> int:
     """Threads that run in step: 32 for CUDA and RDNA (gfx10 and up), 64 for CDNA and MACA."""
     return 32 if target == "cuda" or arch.startswith(("gfx10", "gfx11", "gfx12")) else 64
@@ -68,12 +78,19 @@ def _build(mode: Mode, name: str | None, text: str, contract: Contract, arch: st
     if contract.target not in emulator.SUFFIXES:
         raise TilegenError("TG0502", f"the emulator runs GPU files; {contract.file} is for {contract.target}")
     started = time.perf_counter()
-    name = name or contract.entry + emulator.SUFFIXES[contract.target]
+    name = name or _file_name(contract)
     lanes = warp_size(contract.target, contract.arch)
     library = emulator.compile_source(text, contract.target, warp_size=lanes, name=name, compiler=compiler,
-                                      debug=mode.debug, check=mode.check, sanitize=mode.sanitize)
+                                      debug=mode.debug, check=mode.check, sanitize=mode.sanitize,
+                                      origin=_origin(contract))
     elapsed = 1e3 * (time.perf_counter() - started)
     return Artifact(library.path, library.source, "", False, elapsed, "emulator")
+
+
+def _file_name(contract: Contract) -> str:
+    """What reports call the file: as the user does, where that is a name for this kind of file."""
+    own, suffix = Path(contract.file).name, emulator.SUFFIXES[contract.target]
+    return own if re.fullmatch(r"[\w.+-]+", own) and own.endswith(suffix) else contract.entry + suffix
 
 
 def _check() -> None:

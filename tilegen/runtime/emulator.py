@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tilegen.build import lint
 from tilegen.emulator import symbols
 from tilegen.emulator.build import Mode, compile_file
 from tilegen.errors import TilegenError
 from tilegen.runtime.emulator_faults import Fault, Writer, fault_of, writer_of
 from tilegen.runtime.emulator_records import (ConflictRow, ReportRecord, RequestRecord, arguments_of,
-                                              tensor_map)
+                                              tensor_map, texture)
 
 __all__ = ["ORDERS", "SUFFIXES", "BankUse", "Fault", "Library", "Report", "Writer", "attempt",
-           "compile_source", "debugger_command", "launch", "tensor_map"]
+           "compile_source", "debugger_command", "launch", "tensor_map", "texture"]
 
 ORDERS = ("forward", "reverse", "random")
 SUFFIXES = {"cuda": ".cu", "hip": ".hip", "maca": ".maca"}
 _BANK_ROWS = 1024
-_MOST_THREADS = 1024
+_MOST_THREADS, _MOST_BLOCKS = 1024, 16
 
 
 @dataclass(frozen=True)
@@ -60,29 +62,33 @@ class Report:
 
 @dataclass(frozen=True)
 class Library:
-    """A compiled file: its shared library, its source as compiled, and how it was compiled."""
+    """A compiled file: its shared library, its source as compiled, how it was compiled, and where the text
+    comes from: errors point to that file as long as it has this text."""
 
     path: Path
     source: Path
     warp_size: int
     mode: Mode = field(default_factory=Mode)
+    origin: lint.Origin = lint.Origin("")
 
 
 def compile_source(text: str, suffix_or_target: str, *, warp_size: int, name: str | None = None,
                    debug: bool = False, check: bool = False, sanitize: bool = False,
-                   compiler: str | None = None, root: Path | None = None) -> Library:
+                   compiler: str | None = None, root: Path | None = None,
+                   origin: lint.Origin = lint.Origin("")) -> Library:
     """Compiles an emitted file for the emulator.
 
     `suffix_or_target` is `.cu` or `cuda`, and so on; `name` the file name that reports show. `check` watches
     every access to memory (races, bounds, alignment, reads of what nobody wrote); `sanitize` adds undefined
     behaviour; `debug` compiles for a debugger. `compiler` is g++, clang++ or zig, else the first one found;
-    `root` the cache folder. Raises TG0301 without a compiler, TG0602 where the text does not compile.
+    `root` the cache folder; `origin` the file and the kernel that the text comes from. Raises TG0301 without
+    a compiler, TG0602 where the text does not compile.
     """
     suffix = SUFFIXES.get(suffix_or_target, suffix_or_target)
     file = name or f"kernel{suffix}"
     mode = Mode(debug=debug, check=check or sanitize, sanitize=sanitize)
-    path = compile_file(text, file, mode, compiler=compiler, root=root)
-    return Library(path, path.parent / file, warp_size, mode)
+    path = compile_file(text, file, mode, compiler=compiler, root=root, origin=origin)
+    return Library(path, path.parent / file, warp_size, mode, origin)
 
 
 def launch(library: Library, entry: str, grid: Sequence[int], block: Sequence[int], shared_bytes: int,
@@ -114,8 +120,8 @@ def attempt(library: Library, entry: str, grid: Sequence[int], block: Sequence[i
     call = getattr(code, f"tilegen_emulator_entry_{entry}", None)
     if call is None:
         raise TilegenError("TG0411", f"{library.source.name} has no kernel {entry!r}")
-    sizes = [_three(grid), _three(block), _three(cluster)]
-    _check_sizes(*sizes)
+    sizes = [_three(grid), _three(block), _cluster(code, entry, _three(cluster))]
+    _check_sizes(*sizes, (ctypes.c_uint * 4).in_dll(code, f"tilegen_emulator_limits_{entry}")[3])
     keep: list[object] = []
     arguments = arguments_of(args, names, keep)
     if 0 in sizes[0]:
@@ -129,10 +135,10 @@ def attempt(library: Library, entry: str, grid: Sequence[int], block: Sequence[i
         timeout, rows, len(rows), *watch)
     report = ReportRecord()
     if code.tilegen_emulator_launch(ctypes.byref(request), ctypes.byref(report)):
-        return Report(fault=fault_of(library.path, library.source, report, names))
+        return Report(fault=fault_of(library.path, library.source, report, names, library.origin))
     return Report(report.blocks, report.switches, report.meetings, report.barriers, report.shared_bytes,
                   report.seconds, _bank_uses(library, rows[:report.conflict_count]),
-                  writer=writer_of(library.path, library.source, report))
+                  writer=writer_of(library.path, library.source, report, library.origin))
 
 
 def debugger_command(library: Library, line: int, thread: int = 0) -> str:
@@ -160,10 +166,27 @@ def _three(size: Sequence[int]) -> tuple[int, int, int]:
     return tuple([*map(int, size), 1, 1][:3])
 
 
-def _check_sizes(grid: tuple, block: tuple, cluster: tuple) -> None:
-    threads = block[0] * block[1] * block[2]
+def _cluster(code: ctypes.CDLL, entry: str, cluster: tuple) -> tuple:
+    """The size of clusters: what the kernel is declared with stands where the launch does not say."""
+    declared = tuple((ctypes.c_uint * 4).in_dll(code, f"tilegen_emulator_limits_{entry}")[:3])
+    if 0 in declared:
+        return cluster
+    if cluster not in (declared, (1, 1, 1)):
+        raise TilegenError("TG0411", f"{entry} is declared with __cluster_dims__{declared} and launched with "
+                           f"clusters of {cluster}")
+    return declared
+
+
+def _check_sizes(grid: tuple, block: tuple, cluster: tuple, most_threads: int) -> None:
+    threads, blocks = math.prod(block), math.prod(cluster)
     if not 1 <= threads <= _MOST_THREADS:
         raise TilegenError("TG0411", f"a block of {threads} threads: 1 to {_MOST_THREADS} can be launched")
+    if most_threads and threads > most_threads:
+        raise TilegenError("TG0411", f"a block of {threads} threads, but the kernel is declared with "
+                           f"__launch_bounds__({most_threads})")
+    if not 1 <= blocks <= _MOST_BLOCKS:
+        raise TilegenError("TG0411", f"a cluster of {blocks} blocks: 1 to {_MOST_BLOCKS} can be launched",
+                           hint="more than 8 only where the kernel asks for a size that is not portable")
     if any(g % c for g, c in zip(grid, cluster)):
         raise TilegenError("TG0411", f"the grid {grid} is not a multiple of the cluster {cluster}")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tilegen.build import lint
 from tilegen.emulator import symbols
+from tilegen.emulator.build import user_file
 from tilegen.errors import Loc, Note, TilegenError
 from tilegen.runtime.emulator_records import ReportRecord
 
@@ -60,12 +61,15 @@ class Writer:
     place: Place | None
 
 
-def fault_of(library: Path, source: Path, report: ReportRecord, names: Sequence[str]) -> Fault:
-    """The fault in `report`. `source` is the emitted file, `names` are what its arguments are called."""
+def fault_of(library: Path, source: Path, report: ReportRecord, names: Sequence[str],
+             origin: lint.Origin) -> Fault:
+    """The fault in `report`. `source` is the emitted file as compiled, from `origin`; `names` are what its
+    arguments are called."""
     calls = _calls(library, source, report.calls[:report.call_count])
-    place = _place(library, source, report.file.decode(), report.line, report.address, calls)
+    place = _place(library, source, origin, report.file.decode(), report.line, report.address, calls)
     around = _calls(library, source, report.other_callers)
-    other = _place(library, source, report.other_file.decode(), report.other_line, report.other_address, around)
+    other = _place(library, source, origin, report.other_file.decode(), report.other_line,
+                   report.other_address, around)
     message = re.sub(r"\bargument (\d+)", lambda m: f"argument {_name(names, int(m[1]))}",
                      report.message.decode(errors="replace"))
     if not report.has_thread:
@@ -73,16 +77,16 @@ def fault_of(library: Path, source: Path, report: ReportRecord, names: Sequence[
     return Fault(message, tuple(report.block), tuple(report.thread), place, other)
 
 
-def writer_of(library: Path, source: Path, report: ReportRecord) -> Writer | None:
+def writer_of(library: Path, source: Path, report: ReportRecord, origin: lint.Origin) -> Writer | None:
     """Who last wrote the byte that was watched; None where nobody did."""
     if not report.writer_known:
         return None
     calls = _calls(library, source, report.calls[:report.call_count])
-    place = _place(library, source, source.name, report.writer_line, report.writer_address, calls)
+    place = _place(library, source, origin, source.name, report.writer_line, report.writer_address, calls)
     return Writer(tuple(report.writer_block), tuple(report.writer_thread), place)
 
 
-def _place(library: Path, source: Path, file: str, line: int, address: int,
+def _place(library: Path, source: Path, origin: lint.Origin, file: str, line: int, address: int,
            calls: Sequence[int] = ()) -> Place | None:
     """The place of a line, or where there is none of an address."""
     inlined = symbols.chains_of(library, [address], source.name)[0] if address else []
@@ -96,8 +100,10 @@ def _place(library: Path, source: Path, file: str, line: int, address: int,
     lines = [line, *(around[around.index(line) + 1:] if line in around else around)]
     lines = [n for i, n in enumerate(lines) if n not in lines[:i]]
     text = source.read_text(encoding="utf-8")
-    found = (lint.python_line(text, n, lint.Origin(source.name)) for n in lines)
-    first, *rest = (Loc(str(source), n) for n in lines)
+    emitted = lint.Origin(source.name, origin.source, origin.line_map)
+    found = (lint.python_line(text, n, emitted) for n in lines)
+    shown = user_file(source, origin)
+    first, *rest = (Loc(shown, n) for n in lines)
     return Place(first, tuple(rest), next((loc for loc in found if loc), None))
 
 

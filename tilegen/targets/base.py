@@ -27,7 +27,12 @@ class Target:
     async_copies: bool = False  # copies from global to shared memory in the background
     includes: tuple[str, ...] = ()
     types: dict[str, str] = field(default_factory=dict, hash=False)
-    functions: dict[str, dict[str, str]] = field(default_factory=dict, hash=False)  # dtype -> name -> spelling
+    functions: dict[str, dict[str, str]] = field(
+        default_factory=dict, hash=False
+    )  # dtype -> name -> spelling
+    atomics: dict[str, dict[str, str]] = field(
+        default_factory=dict, hash=False
+    )  # dtype -> operation -> spelling
     compile_line: str = ""  # how a person builds the file alone
 
     def type(self, dtype: DType) -> str:
@@ -71,26 +76,31 @@ def gpu_functions() -> dict[str, dict[str, str]]:
         "rsqrt": "rsqrtf",
         "atan2": "atan2f",
         "copysign": "copysignf",
-        "atomic_add": "atomicAdd",
         **tests,
     }
     result["float64"] |= {
         "rsqrt": "rsqrt",
         "atan2": "atan2",
         "copysign": "copysign",
-        "atomic_add": "atomicAdd",
         **tests,
     }
     for dtype in ("int32", "int64", "uint32", "uint64"):
         long = "ll" if dtype.endswith("64") else ""
         result[dtype] = {
-            "abs": "abs",
+            "abs": "llabs" if dtype == "int64" else "abs",
             "min": "min",
             "max": "max",
             "popcount": f"__popc{long}",
             "clz": f"__clz{long}",
-            "atomic_add": "atomicAdd",
-            "atomic_max": "atomicMax",
-            "atomic_min": "atomicMin",
         }
     return result
+
+
+# The atomic instructions of GPUs, by dtype and operation.
+GPU_ATOMICS = {
+    **{dtype: {"add": "atomicAdd"} for dtype in ("float32", "float64")},
+    **{
+        dtype: {"add": "atomicAdd", "max": "atomicMax", "min": "atomicMin"}
+        for dtype in ("int32", "int64", "uint32", "uint64")
+    },
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilegen.targets.base import C_TYPES, Target, gpu_functions
+from tilegen.targets.base import C_TYPES, GPU_ATOMICS, Target, gpu_functions
 
 DEFAULT_ARCH = "sm_80"
 
@@ -26,7 +26,8 @@ def capability(arch: str) -> int:
 def make(arch: str) -> Target:
     """The facts of one arch of ARCHS."""
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
-                  max_shared=SHARED[capability(arch)], types=C_TYPES, functions=gpu_functions(),
+                  max_shared=SHARED[capability(arch)], types=C_TYPES,
+                  functions=gpu_functions(), atomics=GPU_ATOMICS,
                   register_file=65536, resident_threads=RESIDENT_THREADS.get(capability(arch), 2048),
                   resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
                   compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")

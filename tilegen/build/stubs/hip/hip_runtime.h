@@ -91,6 +91,8 @@ TILEGEN_STUB void __syncthreads()
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+__device__ int __syncthreads_or(int predicate);
+__device__ int __syncthreads_and(int predicate);
 TILEGEN_STUB void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 TILEGEN_STUB void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
 
@@ -146,6 +148,35 @@ TILEGEN_STUB T __shfl_xor_sync(unsigned long long, T value, int mask, int width 
     return __shfl_xor(value, mask, width);
 }
 
+template <typename T>
+TILEGEN_STUB T __shfl_sync(unsigned long long, T value, int source, int width = warpSize)
+{
+    return __shfl(value, source, width);
+}
+
+template <typename T>
+TILEGEN_STUB T __shfl_up_sync(unsigned long long, T value, unsigned distance, int width = warpSize)
+{
+    return __shfl_up(value, distance, width);
+}
+
+template <typename T>
+TILEGEN_STUB T __shfl_down_sync(unsigned long long, T value, unsigned distance, int width = warpSize)
+{
+    return __shfl_down(value, distance, width);
+}
+
+// ---- Counts of bits ---------------------------------------------------------------------------
+TILEGEN_STUB int __popc(unsigned x) { return __builtin_popcount(x); }
+TILEGEN_STUB int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+TILEGEN_STUB int __clz(int x) { return x ? __builtin_clz(x) : 32; }
+TILEGEN_STUB int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
+
+// ---- Votes: a bit for each lane ---------------------------------------------------------------
+TILEGEN_STUB unsigned long long __ballot(int predicate) { return __builtin_amdgcn_uicmp(predicate, 0, 33); }
+TILEGEN_STUB int __any(int predicate) { return __ballot(predicate) != 0; }
+TILEGEN_STUB int __all(int predicate) { return __ballot(predicate == 0) == 0; }
+
 // ---- Atomics: the value before --------------------------------------------------------------
 #define TILEGEN_ATOMIC(NAME, BUILTIN, T) \
     TILEGEN_STUB T NAME(T* address, T value) \
@@ -160,6 +191,8 @@ TILEGEN_STUB T __shfl_xor_sync(unsigned long long, T value, int mask, int width 
 TILEGEN_ATOMICS(int)
 TILEGEN_ATOMICS(unsigned)
 TILEGEN_ATOMICS(unsigned long long)
+TILEGEN_ATOMIC(atomicMax, __hip_atomic_fetch_max, long long)
+TILEGEN_ATOMIC(atomicMin, __hip_atomic_fetch_min, long long)
 TILEGEN_ATOMICS(float)
 TILEGEN_ATOMICS(double)
 
@@ -241,6 +274,8 @@ template <typename T>
 TILEGEN_STUB T min(T x, T y) { return y < x ? y : x; }
 template <typename T>
 TILEGEN_STUB T max(T x, T y) { return x < y ? y : x; }
+TILEGEN_STUB int min(int x, int y) { return y < x ? y : x; }
+TILEGEN_STUB int max(int x, int y) { return x < y ? y : x; }
 TILEGEN_STUB int abs(int x) { return x < 0 ? -x : x; }
 TILEGEN_STUB long long llabs(long long x) { return x < 0 ? -x : x; }
 TILEGEN_STUB bool isnan(float x) { return __builtin_isnan(x); }
