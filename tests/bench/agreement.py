@@ -16,14 +16,13 @@ import numpy
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from test_gpu import SHAPES, arguments  # noqa: E402
-from tilegen import kernel_files  # noqa: E402
+from test_gpu import SHAPES, arguments, kernel_of  # noqa: E402
 from tilegen.runtime.load import load  # noqa: E402
 
 
 def compare(example: pathlib.Path) -> list[dict]:
     """One row per output and shape."""
-    kernel = kernel_files.find(str(example))
+    kernel = kernel_of(example)
     text = (ROOT / "generated" / "cuda" / (example.stem + ".cu")).read_text()
     on_gpu, emulated = load(text), load(text, target="emulator")
     parsed = kernel.specialised("cuda", "sm_80", {}).kernel
