@@ -15,9 +15,9 @@ import tempfile
 import cupy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from tilegen import kernel_files  # noqa: E402
+from test_gpu import kernel_of  # noqa: E402
 
 RAGGED = ["201", "333", "77"]
 
@@ -48,7 +48,7 @@ def main() -> int:
         for path in sorted((ROOT / "examples").glob("[0-9]*.py")):
             print(path.stem)
             source, program = pathlib.Path(folder, path.stem + ".cu"), str(pathlib.Path(folder, path.stem))
-            source.write_text(kernel_files.find(str(path)).emit("cuda", arch()))
+            source.write_text(kernel_of(path).emit("cuda", arch()))
             if not run(["nvcc", "-O3", f"-arch={arch()}", "-DTILEGEN_MAIN", "-lineinfo", str(source), "-o", program]):
                 good = False
                 continue
