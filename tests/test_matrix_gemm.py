@@ -1,11 +1,13 @@
 """Gemms on matrix instructions: every dtype, orientation and arch, emulated, against the interpreter."""
 
 import linecache
+import re
 
 import numpy
 import pytest
 from tilegen import arith, check
 from tilegen.api import jit
+from tilegen.errors import TilegenError
 from tilegen.interpret import run as interpret
 from tilegen.runtime.load import load
 
@@ -108,3 +110,13 @@ def test_why_not(operand, accumulator, arch, tile, reason):
     notes = dict(kernel.specialised("cuda", arch, {}).planned.plan.notes)
     assert reason in notes["gemm into C_local"]
     verify(kernel, arch, "", shapes=((64, 64, 64), (33, 50, 45)))
+
+
+def test_a_row_that_ldmatrix_cannot_read_does_not_compile():
+    """A padding turned in the file which its vectors still divide."""
+    text = kernel_of("float16", "float32", False, False, (64, 64, 32), 128).specialised("cuda", "sm_80", {}).source
+    for knob, value in (("A_VEC", 4), ("A_PAD", 4)):
+        text, count = re.subn(rf"constexpr int {knob} = \d+;", f"constexpr int {knob} = {value};", text)
+        assert count == 1
+    with pytest.raises(TilegenError, match="rows start at multiples of 16 bytes, as ldmatrix needs"):
+        load(text, target="emulator")(*(numpy.zeros((64, 64), t) for t in ("float16", "float16", "float32")))

@@ -44,6 +44,8 @@ static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * (BK + A_PAD) % 16 == 0 && 2 * (BN + B_PAD) % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -346,9 +348,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [222, 224], "19": [225, 226], "20": [227, 231], "22": [232, 251], "23": [252,
-//     272], "21": [273, 284], "24": [285, 311], "25": [312, 318], "26": [319, 327], "28": [328,
-//     337]}}
+//   "map": {"15": [224, 226], "19": [227, 228], "20": [229, 233], "22": [234, 253], "23": [254,
+//     274], "21": [275, 286], "24": [287, 313], "25": [314, 320], "26": [321, 329], "28": [330,
+//     339]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -44,6 +44,8 @@ static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * (BK + A_PAD) % 16 == 0 && 2 * (BN + B_PAD) % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -327,8 +329,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:c6641ee7a59bf3ea",
-//   "map": {"13": [222, 224], "17": [225, 229], "19": [230, 249], "20": [250, 270], "18": [271,
-//     282], "21": [283, 309], "22": [310, 319]}}
+//   "map": {"13": [224, 226], "17": [227, 231], "19": [232, 251], "20": [252, 272], "18": [273,
+//     284], "21": [285, 311], "22": [312, 321]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

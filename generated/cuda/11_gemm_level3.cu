@@ -43,6 +43,8 @@ static_assert(block_K % A_VEC == 0 && (block_K + A_PAD) % A_VEC == 0 && (block_N
               "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * (block_K + A_PAD) % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(PANEL >= 1, "a panel has at least one of the grid's rows");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -345,9 +347,9 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [234, 235], "18": [236, 238], "19": [239, 243], "21": [244, 264], "22": [265,
-//     282], "20": [283, 288], "23": [289, 295], "24": [296, 297], "25": [298, 326], "26": [327,
-//     336]}}
+//   "map": {"14": [236, 237], "18": [238, 240], "19": [241, 245], "21": [246, 266], "22": [267,
+//     284], "20": [285, 290], "23": [291, 297], "24": [298, 299], "25": [300, 328], "26": [329,
+//     338]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

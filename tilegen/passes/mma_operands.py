@@ -12,6 +12,7 @@ from tilegen import arith, ir
 from tilegen.plan import Check
 
 MATRIX_BYTES, WORD_BYTES = 16, 4
+ROW_BYTES = {"matrix": (MATRIX_BYTES, "ldmatrix needs"), "words": (WORD_BYTES, "loads of words need")}
 
 
 def choose_form(region: ir.Region, along_depth: bool, env: dict, steps: dict[str, int]) -> str:
@@ -47,7 +48,7 @@ def form_words(gemm: ir.Gemm, forms: tuple[str, str]) -> Iterator[str]:
 def form_checks(kernel: ir.Kernel, gemm: ir.Gemm, forms: tuple[str, str]) -> Iterator[Check]:
     """What a form takes from the knobs that loops around the gemm step by."""
     for region, form in zip((gemm.a, gemm.b), forms):
-        least = {"matrix": MATRIX_BYTES, "words": WORD_BYTES}.get(form)
+        least, _ = ROW_BYTES.get(form, (0, ""))
         names = arith.names(region.offsets[-1])
         for loop in ir.walk(kernel.body):
             if least and isinstance(loop, ir.For) and loop.var.name in names:

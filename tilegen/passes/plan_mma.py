@@ -14,6 +14,7 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.dtypes import int32
 from tilegen.layout import Axis
+from tilegen.passes.mma_operands import ROW_BYTES
 from tilegen.passes.planner import Planner
 from tilegen.plan import Check, Constant, MmaChoice, OpPlan
 from tilegen.targets.base import Target
@@ -61,6 +62,7 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
                 "a warp's part is made of 16 x 16 pieces",
             )
         )
+    _check_rows(planner, gemm, choice)
     name = {n: planner.fresh(n, other) for n, other in _NAMES.items()}
     tiles_m = _tiles(planner, rows, "M")
     tiles_n = _tiles(planner, cols, "N")
@@ -86,6 +88,15 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         values,
         choice.reason + "; " + values["load_a"].pop("why") + "; " + values["load_b"].pop("why"),
     )
+
+
+def _check_rows(planner: Planner, gemm: ir.Gemm, choice: MmaChoice) -> None:
+    """The rows of the operands stay where their form needs them, whatever the knobs."""
+    for region, form in ((gemm.a, choice.a_form), (gemm.b, choice.b_form)):
+        if region.buffer.scope == "shared" and form in ROW_BYTES:
+            least, reader = ROW_BYTES[form]
+            size = arith.multiply(ir.Const(region.buffer.dtype.bytes), region.buffer.shape[-1])
+            planner.check_multiple(size, ir.Const(least), f"rows start at multiples of {least} bytes, as {reader}")
 
 
 def _tiles(planner: Planner, axis: Axis, letter: str) -> ir.Var:
