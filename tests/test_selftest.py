@@ -11,7 +11,7 @@ from reference_library import FLAGS, knobs, section
 from tilegen import ir, targets
 from tilegen.build import cxx
 from tilegen.dtypes import DTYPES, bfloat16, bool_, float8_e4m3, float16, float32, float64, int32
-from tilegen.emit import selftest, templates, tolerance
+from tilegen.emit import device_functions, selftest, templates, tolerance
 from tilegen.emit.default_sizes import default_sizes
 from tilegen.emit.host_names import RESERVED
 from tilegen.emit.host_tensors import small_float
@@ -267,9 +267,7 @@ def test_a_knob_that_the_file_lacks_is_a_number():
 
 def test_names_of_the_program_are_no_helpers_of_a_target():
     for target in ("cpu", *GPUS):
-        folders = targets.find(target).folders
-        stems = templates.stems(folders, "helpers") | templates.stems(folders, "helpers/hardware")
-        assert RESERVED & set(stems) == set()
+        assert RESERVED & set(device_functions.available(targets.find(target).folders)) == set()
 
 
 def test_names_that_the_program_takes_give_way(tmp_path):

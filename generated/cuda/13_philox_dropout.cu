@@ -19,8 +19,8 @@ static_assert(BM * BN % THREADS == 0, "every thread moves the same number of ele
 
 // ---- Device helpers ----------------------------------------------------------------------------
 // Number `counter` of a random sequence: Philox 4x32, 10 rounds (Salmon et al., 2011). Four numbers
-// come from one block of the generator; the key is the seed, the upper half of the counter the
-//     sequence.
+// come from one block of the generator; the key is the seed, the upper half of the counter is the
+// sequence.
 __device__ unsigned philox(unsigned long long seed, unsigned long long sequence,
                            unsigned long long counter)
 {

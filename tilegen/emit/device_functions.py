@@ -3,9 +3,36 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
 from tilegen.emit import templates
 from tilegen.targets.base import Target
+
+# What threads combine their values with, by what it gives: each helper in helpers/operations exists for all.
+_RESULTS = {"sum": "sum of x", "max": "largest x", "min": "least x", "bitand": "bitwise and of x",
+            "bitor": "bitwise or of x", "bitxor": "bitwise xor of x"}
+
+
+class Helper(NamedTuple):
+    """Where the text of a helper comes from, and whether the emulator has its own."""
+
+    template: str
+    hardware: bool = False
+    values: dict[str, str] = {}
+
+
+@lru_cache
+def available(folders: tuple[str, ...]) -> dict[str, Helper]:
+    """The helpers of a target by name."""
+    families = templates.stems(folders, "helpers/operations")
+    return {
+        **{f"{operation}_{stem}": Helper(template, values={"operation": operation, "result": result})
+           for stem, template in families.items() for operation, result in _RESULTS.items()},
+        **{stem: Helper(template) for stem, template in templates.stems(folders, "helpers").items()},
+        **{stem: Helper(template, hardware=True)
+           for stem, template in templates.stems(folders, "helpers/hardware").items()},
+    }
 
 
 def needed(target: Target, text: str, own: set[str] = frozenset(), **values) -> tuple[list[str], list[str]]:
@@ -13,8 +40,7 @@ def needed(target: Target, text: str, own: set[str] = frozenset(), **values) -> 
     Hardware helpers hold assembly, builtins or hardware types; the emulator has its own of these.
     Within each list a helper comes after what it needs. `own` are names that `text` gives to its own
     variables: of these it means the helper only where `qualified` has marked it."""
-    hardware = templates.stems(target.folders, "helpers/hardware")
-    plain = templates.stems(target.folders, "helpers")
+    helpers = available(target.folders)
     order: dict[str, str] = {}
 
     def visit(body: str, own: set[str] = frozenset()) -> None:
@@ -22,21 +48,21 @@ def needed(target: Target, text: str, own: set[str] = frozenset(), **values) -> 
         found = dict.fromkeys(re.findall(r"(?<!std::)\b[A-Za-z_]\w*", _code(body)))
         words = [word for word in found if word not in own or word in marked]
         for word in words:
-            name = hardware.get(word) or plain.get(word)
-            if name and word not in order and word not in active:
+            helper = helpers.get(word)
+            if helper and word not in order and word not in active:
                 active.add(word)
-                rendered = templates.render(target.folders, name, target=target, **values)
+                rendered = templates.render(target.folders, helper.template, target=target, **helper.values, **values)
                 visit(rendered)
                 order[word] = rendered
     active: set[str] = set()
     visit(text, own)
-    return [t for w, t in order.items() if w in hardware], [t for w, t in order.items() if w not in hardware]
+    return ([t for w, t in order.items() if helpers[w].hardware],
+            [t for w, t in order.items() if not helpers[w].hardware])
 
 
 def qualified(target: Target, text: str, own: set[str]) -> str:
     """`text` with `::` before calls of helpers whose names `own` variables hide."""
-    stems = templates.stems(target.folders, "helpers") | templates.stems(target.folders, "helpers/hardware")
-    hidden = "|".join(sorted(own & set(stems)))
+    hidden = "|".join(sorted(own & set(available(target.folders))))
     if not hidden:
         return text
     call = re.compile(rf"(?<![\w.:])({hidden})(?=[(<])")

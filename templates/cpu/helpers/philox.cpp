@@ -1,20 +1,9 @@
 // Number `counter` of a random sequence: Philox 4x32, 10 rounds (Salmon et al., 2011). Four numbers
-// come from one block of the generator; the key is the seed, the upper half of the counter the sequence.
+// come from one block of the generator; the key is the seed, the upper half of the counter is the
+// sequence.
 static inline unsigned philox(unsigned long long seed, unsigned long long sequence,
                               unsigned long long counter)
 {
-    unsigned a = unsigned(counter >> 2), b = unsigned(counter >> 34);
-    unsigned c = unsigned(sequence), d = unsigned(sequence >> 32);
-    unsigned first = unsigned(seed), second = unsigned(seed >> 32);
-    for (int round = 0; round < 10; ++round) {
-        const unsigned long long left = 0xD2511F53ull * a, right = 0xCD9E8D57ull * c;
-        a = unsigned(right >> 32) ^ b ^ first;
-        b = unsigned(right);
-        c = unsigned(left >> 32) ^ d ^ second;
-        d = unsigned(left);
-        first += 0x9E3779B9u;
-        second += 0xBB67AE85u;
-    }
-    const unsigned word = counter % 4;
-    return word == 0 ? a : word == 1 ? b : word == 2 ? c : d;
+<% include "common/philox_rounds.cpp" %>
+
 }
