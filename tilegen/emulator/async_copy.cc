@@ -1,4 +1,5 @@
 // cp.async with groups. A copy reads its source when it is waited for, at the last moment that hardware may.
+#include "groups.h"
 #include "scheduler.h"
 
 namespace tilegen_emulator {
@@ -12,7 +13,7 @@ struct QueuedCopy {
 
 struct CopyQueue {
     std::vector<QueuedCopy> copies; // in the order of issue
-    std::vector<size_t> group_ends; // how many copies lie before the end of each group
+    Groups groups;
 };
 
 // Without the checker, an address in the surroundings of an array is still known to be wrong.
@@ -54,15 +55,14 @@ void commit_copies(Place)
 {
     Thread& thread = *worker->running;
     if (!thread.copies) thread.copies = new CopyQueue;
-    thread.copies->group_ends.push_back(thread.copies->copies.size());
+    thread.copies->groups.commit(thread.copies->copies.size());
 }
 
 void wait_for_copies(int groups_pending, Place)
 {
     CopyQueue* queue = worker->running->copies;
-    if (!queue || queue->group_ends.size() <= size_t(groups_pending)) return;
-    const size_t groups = queue->group_ends.size() - size_t(groups_pending),
-                 count = queue->group_ends[groups - 1];
+    if (!queue) return;
+    const size_t count = queue->groups.complete(size_t(groups_pending));
     for (size_t i = 0; i < count; ++i) {
         const QueuedCopy& copy = queue->copies[i];
         memcpy(copy.destination, copy.source, copy.filled);
@@ -70,8 +70,6 @@ void wait_for_copies(int groups_pending, Place)
         end_async_write(copy.destination, copy.bytes);
     }
     queue->copies.erase(queue->copies.begin(), queue->copies.begin() + long(count));
-    queue->group_ends.erase(queue->group_ends.begin(), queue->group_ends.begin() + long(groups));
-    for (size_t& end : queue->group_ends) end -= count;
 }
 
 // Copies that nobody waited for still land, after everything that the thread did.

@@ -87,12 +87,19 @@ static const char* verb(Kind kind)
     abort();
 }
 
-static void check_read(const Thread& thread, SharedByte& byte, const char* pointer, Kind kind, Site site,
-                       const Access& now)
+// An access has to come after the last write of its byte.
+static void after_the_write(const Thread& thread, const SharedByte& byte, const char* pointer, Kind kind,
+                            Site site, const Access& now)
 {
     if (byte.write.time && !(now.atomic && byte.write.atomic) &&
         !has_seen(thread, byte.write.thread, byte.write.time))
         race(thread, pointer, kind, site, byte.write, "wrote");
+}
+
+static void check_read(const Thread& thread, SharedByte& byte, const char* pointer, Kind kind, Site site,
+                       const Access& now)
+{
+    after_the_write(thread, byte, pointer, kind, site, now);
     int slot = -1;
     for (int i = 0; i < reads_kept; ++i)
         if (!byte.reads[i].time || has_seen(thread, byte.reads[i].thread, byte.reads[i].time)) slot = i;
@@ -102,9 +109,7 @@ static void check_read(const Thread& thread, SharedByte& byte, const char* point
 static void check_write(const Thread& thread, SharedByte& byte, const char* pointer, Kind kind, Site site,
                         const Access& now)
 {
-    if (byte.write.time && !(now.atomic && byte.write.atomic) &&
-        !has_seen(thread, byte.write.thread, byte.write.time))
-        race(thread, pointer, kind, site, byte.write, "wrote");
+    after_the_write(thread, byte, pointer, kind, site, now);
     for (const Access& read : byte.reads)
         if (read.time && !(now.atomic && read.atomic) && !has_seen(thread, read.thread, read.time))
             race(thread, pointer, kind, site, read, "read");

@@ -1,4 +1,5 @@
 // Boxes of tensors. Loads take effect when their mbarrier is waited for, stores when their group is.
+#include "groups.h"
 #include "transactions.h"
 
 #include "tensor_copy.h"
@@ -112,7 +113,7 @@ void issue_load(void* shared, const void* map, void* word, const int* coordinate
 // ---- Stores --------------------------------------------------------------------------------------
 struct StoreQueue {
     std::vector<TensorCopy> copies;
-    std::vector<size_t> group_ends;
+    Groups groups;
 };
 
 static StoreQueue& stores_of(Thread& thread)
@@ -131,19 +132,15 @@ void issue_store(const void* map, const void* shared, const int* coordinates, in
 void commit_stores(Place)
 {
     StoreQueue& queue = stores_of(*worker->running);
-    queue.group_ends.push_back(queue.copies.size());
+    queue.groups.commit(queue.copies.size());
 }
 
 void wait_for_stores(int groups_pending, Place)
 {
     StoreQueue& queue = stores_of(*worker->running);
-    if (queue.group_ends.size() <= size_t(groups_pending)) return;
-    const size_t groups = queue.group_ends.size() - size_t(groups_pending),
-                 count = queue.group_ends[groups - 1];
+    const size_t count = queue.groups.complete(size_t(groups_pending));
     for (size_t i = 0; i < count; ++i) perform_store(queue.copies[i]);
     queue.copies.erase(queue.copies.begin(), queue.copies.begin() + long(count));
-    queue.group_ends.erase(queue.group_ends.begin(), queue.group_ends.begin() + long(groups));
-    for (size_t& end : queue.group_ends) end -= count;
 }
 
 void finish_stores(Thread& thread)

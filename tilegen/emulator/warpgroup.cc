@@ -1,5 +1,6 @@
 // wgmma. Each warp of the group owns 16 rows of the sums, so each warp works by itself, when it waits: until
 // then the sums are poisoned, and the operands in shared memory are not yet read.
+#include "groups.h"
 #include "transactions.h"
 
 #include "warpgroup.h"
@@ -16,7 +17,7 @@ struct SavedSums {
 struct ProductQueue {
     std::vector<WarpgroupProduct> products;
     std::vector<Place> places;
-    std::vector<size_t> group_ends;
+    Groups groups;
     std::vector<SavedSums> saved; // of the sums that are in flight, what they were
 };
 
@@ -45,7 +46,7 @@ void fence_products(Place) {}
 void commit_products(Place)
 {
     ProductQueue& queue = queue_of(*worker->running);
-    queue.group_ends.push_back(queue.products.size());
+    queue.groups.commit(queue.products.size());
 }
 
 // ---- Operands ------------------------------------------------------------------------------------
@@ -273,13 +274,7 @@ void wait_for_products(int groups_pending, Place at)
 {
     Thread& thread = *worker->running;
     ProductQueue& queue = queue_of(thread);
-    ProductWait wait = {&queue, 0};
-    if (queue.group_ends.size() > size_t(groups_pending)) {
-        const size_t groups = queue.group_ends.size() - size_t(groups_pending);
-        wait.count = queue.group_ends[groups - 1];
-        queue.group_ends.erase(queue.group_ends.begin(), queue.group_ends.begin() + long(groups));
-        for (size_t& end : queue.group_ends) end -= wait.count;
-    }
+    ProductWait wait = {&queue, queue.groups.complete(size_t(groups_pending))};
     whole_warp("wgmma_wait", 32, at);
     meet(all_lanes(), &wait, perform_products, "wgmma_wait", at);
 }
