@@ -1,5 +1,8 @@
 """Options of the tests, and what this machine cannot run."""
 
+import pytest
+
+from tilegen import cli
 from tilegen.placement import can_launch
 
 
@@ -25,3 +28,14 @@ def pytest_collection_modifyitems(config, items):
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture
+def tilegen(capsys):
+    """Runs a command line; gives its status, stdout and stderr."""
+    def call(*arguments):
+        status = cli.main([str(a) for a in arguments])
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err and "itself failed" not in output.err
+        return status, output.out, output.err
+    return call

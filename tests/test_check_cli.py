@@ -10,7 +10,7 @@ import numpy
 import pytest
 from planted.faults import FAULTS, NATIVE, ROOT, SUFFIXES, WRONG_SWIZZLE, emitted
 
-from tilegen import cli, debugging, kernel_files, placement
+from tilegen import debugging, kernel_files, placement
 from tilegen.check import compare, rule
 from tilegen.checking.guarded import unchecked_edits
 from tilegen.checking.shapes import extents_of, shapes
@@ -28,17 +28,6 @@ GENERATED = ROOT / "generated"
 @pytest.fixture(autouse=True)
 def no_gpu(monkeypatch):
     monkeypatch.setattr(placement, "can_launch", lambda target: target == "cpu")
-
-
-@pytest.fixture
-def tilegen(capsys):
-    """Runs a command line; gives its status, stdout and stderr."""
-    def call(*arguments):
-        status = cli.main([str(a) for a in arguments])
-        output = capsys.readouterr()
-        assert "Traceback" not in output.err and "itself failed" not in output.err
-        return status, output.out, output.err
-    return call
 
 
 @pytest.fixture

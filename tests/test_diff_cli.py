@@ -7,23 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tilegen import cli, kernel_files, pristine
+from tilegen import kernel_files, pristine
 from tilegen.runtime.contract import read_contract
 
 ROOT = Path(__file__).resolve().parent.parent
 KNOB = ("constexpr int BN = 128;", "constexpr int BN = 64; ")
 STATEMENT = ("+= a[r][kk] * b[c];", "+= 2.0f * a[r][kk] * b[c];")
-
-
-@pytest.fixture
-def tilegen(capsys):
-    """Runs a command line; gives its status, stdout and stderr."""
-    def call(*arguments):
-        status = cli.main([str(a) for a in arguments])
-        output = capsys.readouterr()
-        assert "Traceback" not in output.err and "itself failed" not in output.err
-        return status, output.out, output.err
-    return call
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from irbuild import (BX, BY, I, J, K, PLACE, buffer, call, expr, floats, kernel, load, op, outputs, parallel,
                      refused, serial, store, when, whole, zeros)
 from tilegen import ir
-from tilegen.dtypes import bool_, float32, float64, int32
+from tilegen.dtypes import bool_, float32, int32
 from tilegen.errors import TilegenError
 from tilegen.interpret import run
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tilegen import ir
-from tilegen.dtypes import DType, bool_, int32, promote
+from tilegen.dtypes import DType, bool_, float32, int32, promote
 from tilegen.errors import Loc
 
 Number = int | float | bool
@@ -285,6 +285,12 @@ def _logic(e: ir.Expr) -> ir.Expr:
         case ir.BinOp(op="or", a=a, b=ir.Const(value=y)):
             return ir.Const(True, bool_) if y else a
     return e
+
+
+def assignable(value: ir.Expr, dtype: DType) -> ir.Expr:
+    """`value` as C++ can assign it to a `dtype`: one small float becomes another through float."""
+    meet = value.dtype.is_small_float and dtype.is_small_float and value.dtype != dtype
+    return ir.Cast(value, float32) if meet else value
 
 
 def names(node) -> set[str]:

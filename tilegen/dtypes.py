@@ -32,10 +32,15 @@ class DType:
         return self.kind in ("int", "uint")
 
     @property
+    def is_small_float(self) -> bool:
+        """Whether it is a float of 16 or 8 bits: C++ keeps those in types of their own."""
+        return self.is_float and self.bits < 32
+
+    @property
     def compute(self) -> DType:
         """The type that arithmetic is done in: small floats in float32, rounded once when stored;
         small integers in int32."""
-        if self.is_float and self.bits < 32:
+        if self.is_small_float:
             return float32
         if self.is_integer and self.bits < 32:
             return int32

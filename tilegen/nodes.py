@@ -5,7 +5,7 @@ Nodes are frozen dataclasses; `walk` and `rewrite` work from their fields, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -51,6 +51,14 @@ def children(node: Node) -> Iterator[Node]:
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Node):
                 yield item
+
+
+def fresh_name(taken: Collection[str], *wanted: str) -> str:
+    """The first of the wanted names that is not taken, else the last with a tail."""
+    name = next((w for w in wanted if w not in taken), wanted[-1])
+    while name in taken:
+        name += "_"
+    return name
 
 
 def walk(node: Node | tuple) -> Iterator[Node]:

@@ -82,11 +82,7 @@ def _compared(contract: Contract, reference: ir.Kernel, results: dict, arguments
 def choose_sizes(contract: Contract, given: Mapping[str, Number], extents: Mapping[int, int]) -> dict[str, int]:
     """A value for each size: the given one, else by the rank of the tensors, else one that the kernel's
     conditions allow."""
-    known = set(contract.sizes) | {p.name for p in contract.params if not p.is_array}
-    for name in given:
-        if name not in known:
-            raise TilegenError("TG0503", f"{contract.entry} has no size or scalar argument {name}",
-                               hint=f"it has {', '.join(sorted(known)) or 'none'}")
+    contract.check_names(given)
     rank = max((len(p.shape) for p in contract.params if p.is_array), default=1)
     sizes = {name: given.get(name, extents.get(rank, _MANY)) for name in contract.sizes}
     for condition in contract.requires:

@@ -48,11 +48,7 @@ def shapes(contract: Contract, reference: ir.Kernel | None, given: Mapping[str, 
     A file whose sizes are all constants has one shape. Raises TG0503 for a name that the kernel does not have,
     TG0409 where no shape keeps the kernel's conditions.
     """
-    known = set(contract.sizes) | {p.name for p in contract.params if not p.is_array}
-    for name in given:
-        if name not in known:
-            raise TilegenError("TG0503", f"{contract.entry} has no size or scalar argument {name}",
-                               hint=f"it has {', '.join(sorted(known)) or 'none'}")
+    contract.check_names(given)
     if not contract.sizes:
         return [Shape("as emitted", {})]
     extents = extents_of(contract, reference)

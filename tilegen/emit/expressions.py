@@ -90,7 +90,7 @@ class Printer:
 
     def _as(self, e: ir.Expr, dtype: DType, level: str) -> str:
         """`e`, converted where C++ would not do it alone (a 16-bit float beside a float)."""
-        if e.dtype != dtype and e.dtype.is_float and e.dtype.bits < 32:
+        if e.dtype != dtype and e.dtype.is_small_float:
             return f"{self._type_call(dtype)}({self(e)})"
         return self(e, level)
 

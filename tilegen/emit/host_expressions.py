@@ -20,21 +20,16 @@ HOST = Target(name="host", arch="", family="cpu", suffix=".cpp", folders=("commo
               functions=_FUNCTIONS)
 
 
-def is_small(dtype: DType) -> bool:
-    """Whether `dtype` is a float of 16 or 8 bits, which the self-test keeps as a `host_` type."""
-    return dtype.is_float and dtype.bits < 32
-
-
 def element_type(dtype: DType) -> str:
     """The type of an element of a tensor on the host: host_float16, float, int; bools are bytes."""
-    if is_small(dtype):
+    if dtype.is_small_float:
         return f"host_{dtype}"
     return "unsigned char" if dtype.kind == "bool" else C_TYPES[dtype.name]
 
 
 def rounded(text: str, dtype: DType) -> str:
     """The value of `text` as `dtype` would keep it."""
-    return f"double(host_{dtype}({text}))" if is_small(dtype) else text
+    return f"double(host_{dtype}({text}))" if dtype.is_small_float else text
 
 
 class HostPrinter(Printer):
@@ -63,9 +58,9 @@ class HostPrinter(Printer):
     def _print(self, e: ir.Expr) -> tuple[str, str]:
         if isinstance(e, ir.Cast) and e.dtype.is_float and e.a.dtype.is_float:
             inner = self(e.a)
-            needless = not is_small(e.dtype) or e.a.dtype == e.dtype
+            needless = not e.dtype.is_small_float or e.a.dtype == e.dtype
             return self._print(e.a) if needless else (rounded(inner, e.dtype), "atom")
-        if isinstance(e, ir.Cast) and is_small(e.dtype):
+        if isinstance(e, ir.Cast) and e.dtype.is_small_float:
             return rounded(self(e.a), e.dtype), "atom"
         return super()._print(e)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from tilegen import arith, ir
 from tilegen.emit import reference, tolerance, work
 from tilegen.emit.default_sizes import default_sizes
-from tilegen.emit.host_expressions import HostPrinter, element_type, is_small
+from tilegen.emit.host_expressions import HostPrinter, element_type
 from tilegen.emit.host_names import is_free
 from tilegen.emit.host_tensors import FIELDS, HostTensor, small_float
 from tilegen.emit.text import COLUMNS
@@ -45,9 +45,9 @@ class HostProgram:
     @property
     def small_floats(self) -> list[dict]:
         """The numbers of each small float that the program needs, in order of name."""
-        used = {t.dtype.name for t in self.tensors if is_small(t.dtype)}
+        used = {t.dtype.name for t in self.tensors if t.dtype.is_small_float}
         used |= {name for name in FIELDS if f"host_{name}(" in self.reference}
-        used |= {s.var.dtype.name for s in self.kernel.params if s.buffer is None and is_small(s.var.dtype)}
+        used |= {s.var.dtype.name for s in self.kernel.params if s.buffer is None and s.var.dtype.is_small_float}
         return [small_float(name) for name in sorted(used)]
 
     @property
@@ -179,7 +179,7 @@ class HostProgram:
         def words(p: tolerance.Part) -> str:
             if p.length is not None:
                 return f"{_number(p.unit)} * sqrt(n) for a {p.dtype} sum of n terms"
-            return f"{_number(p.unit)} for {'a rounding to ' if is_small(p.dtype) else ''}{p.dtype}"
+            return f"{_number(p.unit)} for {'a rounding to ' if p.dtype.is_small_float else ''}{p.dtype}"
         return ", ".join(map(words, tolerance.parts(self.kernel)))
 
     @property
@@ -250,4 +250,4 @@ def _double(length: ir.Expr, e: HostPrinter) -> str:
 def _scalar(p: ir.Param, target: Target) -> str:
     """A scalar argument; the bits of a small float, whose device type cannot be made on the host."""
     kind = target.type(p.var.dtype)
-    return f"reinterpret_cast<const {kind}&>({p.name})" if is_small(p.var.dtype) else p.name
+    return f"reinterpret_cast<const {kind}&>({p.name})" if p.var.dtype.is_small_float else p.name

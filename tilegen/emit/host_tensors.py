@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilegen.dtypes import DType
-from tilegen.emit.host_expressions import element_type, is_small
+from tilegen.emit.host_expressions import element_type
 
 # Bits of precision, with the hidden one: inputs are multiples of 2 ** -digits, which the type holds exactly.
 DIGITS = {"float64": 24, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
@@ -36,7 +36,7 @@ class HostTensor:
         """An expression for one random element; '' for what the kernel only writes."""
         if self.access == "write":
             return ""
-        if is_small(self.dtype):
+        if self.dtype.is_small_float:
             return f"{self.type}(uniform({1 << DIGITS[self.dtype.name]}))"
         if self.dtype.is_float:
             return f"uniform(1 << {DIGITS[self.dtype.name]})"

@@ -75,12 +75,6 @@ def _counters(s: ir.Stmt, count: int) -> list[ir.Var]:
     return [ir.Var(name, kind="loop") for name in free[:count]]
 
 
-def _fresh(name: str, s: ir.Stmt) -> str:
-    while name in _names(s):
-        name += "_"
-    return name
-
-
 # ---- Which dimensions belong together --------------------------------------------------------------
 def _is_one(extent: ir.Expr, numbers: dict) -> bool:
     return arith.evaluate(extent, numbers) == 1
@@ -135,7 +129,7 @@ def _gemm(s: ir.Gemm, numbers: dict) -> Statements:
     rows, columns, depth = c.extent(0), c.extent(1), a.extent(1)
     product = ir.BinOp("*", a.load(i, k), b.load(k, j), dtype)
     if dtype != s.c.buffer.dtype:
-        total = ir.Buffer(_fresh("sum", s), (), dtype, "var")
+        total = ir.Buffer(ir.fresh_name(_names(s), "sum"), (), dtype, "var")
         start = ir.Const(0, dtype) if s.clear else c.load(i, j)
         body = (ir.Alloc(total, start), _loop(k, ir.Const(0), depth, (_add(ir.Load(total, ()), product),)),
                 c.store(ir.Load(total, ()), i, j))
@@ -161,7 +155,7 @@ def _reduce(s: ir.Reduce, numbers: dict) -> Statements:
     def value(at: ir.Expr) -> ir.Expr:
         x = _as_kind(full.load(*outer, at), dtype)
         return ir.Call("abs", (x,), dtype) if s.op.startswith("abs") else x
-    total = ir.Load(ir.Buffer(_fresh(_TOTALS[s.op], s), (), dtype, "var"), ())
+    total = ir.Load(ir.Buffer(ir.fresh_name(_names(s), _TOTALS[s.op]), (), dtype, "var"), ())
     from_zero = s.op in ("sum", "abssum", "absmax", "bitor", "bitxor")
     start = dst.load(*outer) if not s.clear else ir.Const(0, dtype) if from_zero else value(ir.Const(0))
     op = "+" if s.op.endswith("sum") else _BITS.get(s.op) or s.op.removeprefix("abs")
@@ -180,7 +174,7 @@ def _scan(s: ir.Scan, numbers: dict) -> Statements:
     along = src.dims.index(s.dim) if s.dim in src.dims else None
     if along is None:
         return nest(counters, map(src.extent, range(len(counters))), (dst.store(src.load(*counters), *counters),))
-    total = ir.Load(ir.Buffer(_fresh(_TOTALS[s.op], s), (), dtype, "var"), ())
+    total = ir.Load(ir.Buffer(ir.fresh_name(_names(s), _TOTALS[s.op]), (), dtype, "var"), ())
     counter, extent = counters[along], src.extent(along)
     places = list(counters)
     if s.reverse:

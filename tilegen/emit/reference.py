@@ -10,10 +10,10 @@ import json
 import math
 
 from tilegen import arith, ir
-from tilegen.emit.host_expressions import HOST, HostPrinter, element_type, is_small, rounded
+from tilegen.emit.host_expressions import HOST, HostPrinter, element_type, rounded
 from tilegen.emit.plain_loops import as_loops, nest
 from tilegen.emit.source_lines import origin
-from tilegen.emit.text import block, indent
+from tilegen.emit.text import block, conditional, indent, steps_from
 from tilegen.passes.ranges import knob_values
 
 _PRIVATE = ("local", "var")
@@ -161,13 +161,7 @@ class PlainText:
         return self.body(before + nest(s.vars, s.extents, again + s.body), comments=False)
 
     def _if(self, s: ir.If, comments: bool) -> str:
-        text = block(f"if ({self.e(s.condition)})", self.body(s.then, comments))
-        if not s.otherwise:
-            return text
-        closing = " " if text.endswith("}") else "\n"
-        if len(s.otherwise) == 1 and isinstance(s.otherwise[0], ir.If):
-            return f"{text}{closing}else {self._if(s.otherwise[0], comments)}"
-        return text + closing + block("else", self.body(s.otherwise, comments))
+        return conditional(s, self.e, lambda body: self.body(body, comments))
 
     def _assert(self, s: ir.Assert) -> str:
         place = f"{s.loc.short}: " if s.loc else ""
@@ -195,8 +189,7 @@ class PlainText:
             return f"{s.buffer.name}.set({self.e.indices(s.indices)}, {self._logical(value, s.buffer)});"
         old = ir.Load(s.buffer, s.indices)
         target = self.e(old)
-        steps = isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old
-        if steps and not is_small(old.dtype):
+        if steps_from(old, value):
             return f"{target} {value.op}= {self.e(value.b)};"
         return f"{target} = {self._value(value, s.buffer.dtype)};"
 
@@ -217,12 +210,12 @@ def rounds(value: ir.Expr, dtype) -> bool:
     match value:
         case ir.Const(value=number):
             exact = abs(number) <= 8 and number == int(number) or abs(number) == math.inf
-            return is_small(dtype) and not exact
+            return dtype.is_small_float and not exact
         case ir.Load() | ir.Var() | ir.Cast() if value.dtype == dtype:
             return False
         case ir.Select():
             return rounds(value.a, dtype) or rounds(value.b, dtype)
-    return is_small(dtype)
+    return dtype.is_small_float
 
 
 def _private_buffers(s: ir.Parallel) -> list[ir.Buffer]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType, float32
 from tilegen.emit import templates
 from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
-from tilegen.emit.text import block, indent
+from tilegen.emit.text import block, conditional, indent, steps_from
 from tilegen.passes.cpu_print import checked, printed
 from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, SynchronousPlan
 from tilegen.targets.base import Target
@@ -21,12 +20,6 @@ def _beside(text: str, comment: str) -> str:
     """A one-line statement with its origin at the end of the line; '' where that is too long."""
     line = f"{text:<{BESIDE_COLUMN}}  // {comment}"
     return line if len(line) <= 92 else ""
-
-
-def converted(value: ir.Expr, dtype: DType) -> ir.Expr:
-    """`value` as C++ can assign it to a `dtype`: two small floats only meet through float."""
-    small = [d for d in (value.dtype, dtype) if d.is_float and d.bits < 32]
-    return ir.Cast(value, float32) if len(small) == 2 and value.dtype != dtype else value
 
 
 class Emitter:
@@ -113,7 +106,7 @@ class Emitter:
         """A template with the printer at hand."""
         return templates.render(self.target.folders, template, e=self.expr, type=self.target.type,
                                 target=self.target, body=self.body, around=self.around,
-                                assign=self.assign, converted=converted, render=self.render, **values)
+                                assign=self.assign, assignable=arith.assignable, render=self.render, **values)
 
     def loop(self, loop: Loop, body: str) -> str:
         """A counting loop around `body`."""
@@ -190,12 +183,11 @@ class Emitter:
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""
         target, value = self.expr(ir.Load(s.buffer, s.indices)), s.value
-        return self.assign(target, ir.Load(s.buffer, s.indices), converted(value, s.buffer.dtype))
+        return self.assign(target, ir.Load(s.buffer, s.indices), arith.assignable(value, s.buffer.dtype))
 
     def assign(self, target: str, old: ir.Expr, value: ir.Expr) -> str:
         """`target = value;`, or `target += y;` where value is old + y."""
-        small = old.dtype.is_float and old.dtype.bits < 32             # a struct without such operators
-        if isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old and not small:
+        if steps_from(old, value):
             return f"{target} {value.op}= {self.expr(value.b)};"
         return f"{target} = {self.expr(value)};"
 
@@ -205,10 +197,4 @@ class Emitter:
         return f"{s.helper}<{self.expr(s.width)}>(&{self.expr(s.dst)}, &{self.expr(s.src)}{inside});"
 
     def _if(self, s: ir.If, comments: bool) -> str:
-        text = block(f"if ({self.expr(s.condition)})", self.body(s.then, comments))
-        if not s.otherwise:
-            return text
-        closing = " " if text.endswith("}") else "\n"
-        if len(s.otherwise) == 1 and isinstance(s.otherwise[0], ir.If):
-            return f"{text}{closing}else {self._if(s.otherwise[0], comments)}"
-        return text + closing + block("else", self.body(s.otherwise, comments))
+        return conditional(s, self.expr, lambda body: self.body(body, comments))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from tilegen import ir
+
 COLUMNS = 100
 
 
@@ -25,6 +29,23 @@ def _is_single(body: str) -> bool:
         return False
     top = [line for line in lines if line and not line.startswith((" ", "}"))]
     return len(top) == 1 and not top[0].startswith(("if ", "const ", "float ", "int "))
+
+
+def conditional(s: ir.If, expr: Callable[[ir.Expr], str], body: Callable[[tuple[ir.Stmt, ...]], str]) -> str:
+    """if (...) ... else if (...) ... else ...; `expr` and `body` write what stands in it."""
+    text = block(f"if ({expr(s.condition)})", body(s.then))
+    if not s.otherwise:
+        return text
+    closing = " " if text.endswith("}") else "\n"
+    if len(s.otherwise) == 1 and isinstance(s.otherwise[0], ir.If):
+        return f"{text}{closing}else {conditional(s.otherwise[0], expr, body)}"
+    return text + closing + block("else", body(s.otherwise))
+
+
+def steps_from(old: ir.Expr, value: ir.Expr) -> bool:
+    """Whether `old = value` is written `old += y`: value is old + y, and not of a struct without that operator."""
+    return (isinstance(value, ir.BinOp) and value.op in ("+", "-", "*") and value.a == old
+            and not old.dtype.is_small_float)
 
 
 def wrap(text: str) -> str:

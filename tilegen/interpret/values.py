@@ -25,7 +25,7 @@ def numpy_dtype(dtype: DType) -> numpy.dtype:
 def carrier(dtype: DType) -> DType:
     """The type that holds a value of `dtype` between a load and a store: small floats stay float32
     until they are stored, everything else is held as declared."""
-    return float32 if dtype.kind == "float" and dtype.bits < 32 else dtype
+    return float32 if dtype.is_small_float else dtype
 
 
 def convert(value: Value, dtype: DType) -> Value:

@@ -7,7 +7,7 @@ from tilegen.dtypes import bool_
 from tilegen.errors import TilegenError
 from tilegen.language.builder import current, operation
 from tilegen.language.text import describe
-from tilegen.language.values import as_flag, as_number, as_region
+from tilegen.language.values import as_axis, as_flag, as_region
 
 REDUCTIONS = ("sum", "max", "min", "absmax", "abssum", "bitand", "bitor", "bitxor")
 
@@ -17,12 +17,8 @@ def _reduce(op: str, buffer, out, dim, clear_first) -> None:
     name = f"T.reduce_{op}"
     source = as_region(buffer, f"{name}: buffer", builder.argument("buffer"))
     target = as_region(out, f"{name}: out", builder.argument("out"))
-    rank = len(source.extents)
-    axis = as_number(dim, "dim", builder.argument("dim"))
-    if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise TilegenError("TG0106", f"{name}: there is no dimension {axis} in {describe(source.buffer)}",
-                           builder.argument("dim"))
-    builder.emit(ir.Reduce(op, source, target, axis % rank,
+    axis = as_axis(dim, source, name)
+    builder.emit(ir.Reduce(op, source, target, axis,
                            as_flag(clear_first, "clear", builder.argument("clear")), loc=builder.loc))
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from tilegen import ir
-from tilegen.errors import TilegenError
 from tilegen.language.builder import current, operation
-from tilegen.language.text import describe
-from tilegen.language.values import as_flag, as_number, as_region
+from tilegen.language.values import as_axis, as_flag, as_region
 
 
 def _scan(op: str, src, dst, dim, reverse) -> None:
@@ -14,12 +12,8 @@ def _scan(op: str, src, dst, dim, reverse) -> None:
     name = f"T.cum{op}"
     source = as_region(src, f"{name}: src", builder.argument("src"))
     target = source if dst is None else as_region(dst, f"{name}: dst", builder.argument("dst"))
-    rank = len(source.extents)
-    axis = as_number(dim, "dim", builder.argument("dim"))
-    if not isinstance(axis, int) or not -rank <= axis < rank:
-        raise TilegenError("TG0106", f"{name}: there is no dimension {axis} in {describe(source.buffer)}",
-                           builder.argument("dim"))
-    builder.emit(ir.Scan(op, source, target, axis % rank,
+    axis = as_axis(dim, source, name)
+    builder.emit(ir.Scan(op, source, target, axis,
                          as_flag(reverse, "reverse", builder.argument("reverse")), loc=builder.loc))
 
 

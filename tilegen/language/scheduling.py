@@ -5,7 +5,6 @@ from __future__ import annotations
 from tilegen import ir
 from tilegen.errors import TilegenError
 from tilegen.language.builder import current, operation
-from tilegen.language.text import describe
 from tilegen.language.values import as_flag, as_index, as_number
 
 ORDERS = {"row": "row_panels", "column": "column_panels"}

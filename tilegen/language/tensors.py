@@ -50,8 +50,8 @@ Tensor = TensorAnnotation()
 
 
 @dataclass(frozen=True)
-class PrimFunc:
-    """A function under @T.prim_func, with the names that its factory had when it was defined."""
+class _Marked:
+    """A function under a decorator, with the names that its factory had when it was defined."""
 
     function: Any
     names: dict[str, Any]
@@ -59,22 +59,18 @@ class PrimFunc:
     @property
     def __name__(self) -> str:
         return self.function.__name__
+
+
+class PrimFunc(_Marked):
+    """A function under @T.prim_func."""
 
     def __call__(self, *args, **keywords):
         raise TilegenError("TG0006", f"{self.__name__} is a tile kernel, which Python cannot run by itself",
                            hint="put @tilegen.jit on its factory and call that")
 
 
-@dataclass(frozen=True)
-class Macro:
+class Macro(_Marked):
     """A function under @T.macro: inlined where a kernel calls it."""
-
-    function: Any
-    names: dict[str, Any]
-
-    @property
-    def __name__(self) -> str:
-        return self.function.__name__
 
     def __call__(self, *args, **keywords):
         raise TilegenError("TG0006", f"the macro {self.__name__} was called by Python, outside of a kernel",

@@ -167,3 +167,15 @@ def as_region(value: Any, what: str, loc: Loc | None = None) -> ir.Region:
             return ir.Region(buffer, indices + (ir.Const(0),) * len(rest),
                              (ir.Const(1),) * len(indices) + rest, loc=loc or value.loc)
     raise TilegenError("TG0004", f"{what} has to be a tile or a part of one, not {describe(value)}", loc)
+
+
+def as_axis(dim: Any, source: ir.Region, name: str) -> int:
+    """The dimension of `source` that the argument `dim` of an operation names, counted from 0. Raises TG0106
+    where there is none."""
+    builder = current()
+    rank = len(source.extents)
+    axis = as_number(dim, "dim", builder.argument("dim"))
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise TilegenError("TG0106", f"{name}: there is no dimension {axis} in {describe(source.buffer)}",
+                           builder.argument("dim"))
+    return axis % rank

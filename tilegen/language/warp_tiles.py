@@ -7,7 +7,7 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.language.builder import Reread, WarpTiles, current, operation
-from tilegen.language.text import allocated, describe, shape_text
+from tilegen.language.text import allocated, describe
 from tilegen.language.values import as_flag, as_number, as_region
 
 WARP = 32                # threads, on every target

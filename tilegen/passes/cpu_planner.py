@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType, float32, int32, int64
+from tilegen.dtypes import DType, int32, int64
 from tilegen.passes.accesses import guard_loads, guard_statements
 from tilegen.passes.cpu_layouts import LANES, lanes_constant
 from tilegen.passes.cpu_needed import Needs, find_needs
@@ -75,10 +75,7 @@ class CpuPlanner:
 
     def fresh(self, *wanted: str) -> str:
         """The first of the wanted names that the kernel does not use; it stays free for other nests."""
-        name = next((name for name in wanted if name not in self.taken), wanted[-1])
-        while name in self.taken:
-            name += "_"
-        return name
+        return ir.fresh_name(self.taken, *wanted)
 
     def lanes(self, element: DType) -> ir.Var:
         """The constant that says how many elements a vector has."""
@@ -162,11 +159,11 @@ class CpuPlanner:
             case ir.Load() if n.buffer.name in self.layouts:
                 return self.element(n.buffer, n.indices)
             case ir.Store() if n.buffer.name in self.layouts:
-                n = replace(n, value=_spelled(n.value, self.stored(n.buffer)))
+                n = replace(n, value=arith.assignable(n.value, self.stored(n.buffer)))
                 place = self.element(n.buffer, n.indices)
                 return replace(n, buffer=place.buffer, indices=place.indices, value=self.rounded(n.value, n.buffer))
             case ir.Store():
-                return replace(n, value=_spelled(n.value, n.buffer.dtype))
+                return replace(n, value=arith.assignable(n.value, n.buffer.dtype))
             case ir.Atomic() if n.buffer.scope != "global":
                 place = self.element(n.buffer, n.indices)
                 value = arith.binary({"add": "+"}.get(n.op, n.op), place, n.value)
@@ -202,9 +199,3 @@ class CpuPlanner:
         if self.stored(buffer) == buffer.dtype or value.dtype == buffer.dtype or isinstance(value, ir.Const):
             return value
         return ir.Cast(value, buffer.dtype)
-
-
-def _spelled(value: ir.Expr, dtype: DType) -> ir.Expr:
-    """`value` such that C++ converts it to `dtype`: one small float becomes another through float."""
-    small = all(d.is_float and d.bits < 32 for d in (value.dtype, dtype))
-    return ir.Cast(value, float32) if small and value.dtype != dtype else value

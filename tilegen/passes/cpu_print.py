@@ -60,7 +60,7 @@ def _conversion(dtype: DType) -> str:
 
 
 def _argument(value: ir.Expr) -> ir.Expr:
-    return ir.Cast(value, float64) if value.dtype.is_float and value.dtype.bits < 32 else value
+    return ir.Cast(value, float64) if value.dtype.is_small_float else value
 
 
 def _rows(region: ir.Region) -> NestPlan:

@@ -132,7 +132,6 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
     width = 1 if both_fragments else _register_width(planner, tile, other, axes)
     names = planner.slot_names(tuple(axes[d] for d in tile_dims), set())
     loops, slots, coordinates, guards = [], [], [], []
-    lets: list[ir.Let] = []
     for position, d in enumerate(tile_dims):
         axis = axes[d]
         step: ir.Expr = ir.Const(1)

@@ -16,7 +16,7 @@ from tilegen.dtypes import int32
 from tilegen.layout import Axis
 from tilegen.passes.mma_operands import ROW_BYTES
 from tilegen.passes.planner import Planner
-from tilegen.plan import Check, Constant, MmaChoice, OpPlan
+from tilegen.plan import Check, MmaChoice, OpPlan
 from tilegen.targets.base import Target
 
 

@@ -170,8 +170,6 @@ def _own_barrier(rest: tuple[ir.Stmt, ...]) -> tuple[ir.Sync | None, tuple[ir.St
 
 def _fresh(taken: set[str], *wanted: str) -> str:
     """The first of the wanted names that is free, else the last with a tail; it is taken from now on."""
-    name = next((w for w in wanted if w not in taken), wanted[-1])
-    while name in taken:
-        name += "_"
+    name = ir.fresh_name(taken, *wanted)
     taken.add(name)
     return name

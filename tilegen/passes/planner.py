@@ -56,13 +56,7 @@ class Planner:
 
     def fresh(self, *wanted: str, used: set[str] = frozenset()) -> str:
         """The first of the wanted names that is free, else the last with a tail."""
-        for name in wanted:
-            if name not in self.taken and name not in used:
-                return name
-        name = wanted[-1]
-        while name in self.taken or name in used:
-            name += "_"
-        return name
+        return ir.fresh_name(self.taken | used, *wanted)
 
     def constant(self, name: str, value: int, comment: str, legal: str = "", knob: bool = True,
                  expr: ir.Expr | None = None) -> ir.Var:

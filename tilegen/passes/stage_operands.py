@@ -30,7 +30,8 @@ def stage_operands(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         new = staged.get(key)
         if new is None:
             suffix = {"shared": "_staged", "fragment": "_local"}[scope]
-            name = _fresh(_base(old.name) + suffix, taken)
+            name = ir.fresh_name(taken, _base(old.name) + suffix)
+            taken.add(name)
             staged[key] = new = ir.Buffer(name, old.shape, old.dtype, scope, loc=region.loc or old.loc)
         return replace(region, buffer=new), new
 
@@ -91,11 +92,4 @@ def _stage_scan(scan: ir.Scan, stage):
 def _base(name: str) -> str:
     for suffix in ("_local", "_shared", "_fragment", "_frag"):
         name = name.removesuffix(suffix)
-    return name
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
     return name

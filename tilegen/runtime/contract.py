@@ -7,7 +7,7 @@ and of the file's own `constexpr`s, so that a hand edit of a knob changes the la
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tilegen.dtypes import DType, lookup
@@ -92,6 +92,14 @@ class Contract:
     def value(self, expression: str, known: Mapping[str, Number]) -> Number:
         """`expression` with the sizes and scalars in `known` and the constants of the file."""
         return evaluate(expression, lambda name: known[name] if name in known else self.constants[name])
+
+    def check_names(self, given: Iterable[str]) -> None:
+        """Raises TG0503 for a name that is neither a size nor a scalar argument of the kernel."""
+        known = set(self.sizes) | {p.name for p in self.params if not p.is_array}
+        for name in given:
+            if name not in known:
+                raise TilegenError("TG0503", f"{self.entry} has no size or scalar argument {name}",
+                                   hint=f"it has {', '.join(sorted(known)) or 'none'}")
 
     def geometry(self, known: Mapping[str, Number]) -> Geometry:
         """Grid, block, cluster and shared bytes for the sizes and scalars in `known`."""
