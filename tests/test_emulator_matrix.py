@@ -21,7 +21,7 @@ _BUILTIN_ARGUMENTS = {"mfma": "a, b, c, 0, 0, 0", "mxc": "a, b, c", "wmma": "a, 
 def kernel(instruction: MatrixInstruction) -> str:
     """One warp, one instruction: every lane takes its registers from memory and puts C back."""
     name = instruction.helper
-    if instruction.call != "mma":
+    if instruction.call not in ("mma", "quad"):
         sizes = [f.elements * f.dtype.bits // 32 for f in (instruction.a, instruction.b, instruction.c)]
         return "\n".join([
             *(f"struct {letter}_{name} {{ unsigned r[{size}]; }};" for letter, size in zip("abc", sizes)),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tilegen.dtypes import bfloat16, float16, float32, int8, int32
+from tilegen.dtypes import bfloat16, float16, float32, float64, int8, int32
 from tilegen.instructions import (LDMATRIX, LDMATRIX_TRANSPOSED, MATRIX_INSTRUCTIONS, Fragment, matrix_instruction,
                                   matrix_instructions, tfloat32, wgmma_a, wgmma_sums)
+from tilegen.layout import Axis, FragmentLayout
 
 ALL = pytest.mark.parametrize("instruction", MATRIX_INSTRUCTIONS, ids=lambda i: i.helper)
 
@@ -110,6 +111,16 @@ def b_m16n8k16_8bit(lane, i):
     return thread * 4 + (i & 3), group
 
 
+def a_m16n8k16_f64(lane, i):
+    group, thread = _ptx(lane)
+    return group if i % 2 == 0 else group + 8, i // 2 * 4 + thread
+
+
+def b_m16n8k16_f64(lane, i):
+    group, thread = _ptx(lane)
+    return thread + i * 4, group
+
+
 def a_m8n8k4_f64(lane, i):
     return lane >> 2, lane % 4
 
@@ -138,17 +149,77 @@ DOCUMENTED = {
     "mma_m16n8k16_s8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m16n8),
     "mma_m16n8k16_u8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m16n8),
     "mma_m8n8k16_s8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m8n8),
+    "mma_m8n8k16_u8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m8n8),
+    "mma_m16n8k32_e4m3_e5m2": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),
+    "mma_m16n8k32_e5m2_e4m3": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),
     "mma_m8n8k4_f64": (a_m8n8k4_f64, b_m8n8k4_f64, c_m8n8),
+    "mma_m16n8k4_f64": (a_m16n8k4_tf32, b_m16n8k4_tf32, c_m16n8),
+    "mma_m16n8k8_f64": (a_m16n8k8_tf32, b_m16n8k8_tf32, c_m16n8),
+    "mma_m16n8k16_f64": (a_m16n8k16_f64, b_m16n8k16_f64, c_m16n8),
 }
 
 
-@pytest.mark.parametrize("helper", [i.helper for i in MATRIX_INSTRUCTIONS if i.target == "cuda"])
+@pytest.mark.parametrize("helper", [i.helper for i in MATRIX_INSTRUCTIONS if i.call == "mma"])
 def test_nvidia_layouts_as_documented(helper):
     instruction = matrix_instruction(helper)
     for fragment, documented in zip((instruction.a, instruction.b, instruction.c), DOCUMENTED[helper], strict=True):
         for lane in range(32):
             assert [fragment.at(lane, i) for i in range(fragment.elements)] == \
                 [documented(lane, i) for i in range(fragment.elements)]
+
+
+# ---- m8n8k4: four quads of lanes, each with the one 16 lanes on, hold a product of 8 x 8 x 4 -----------------
+def _halves(lane: int) -> int:
+    return 0 if lane < 16 else 4
+
+
+def a_m8n8k4(lane, i):
+    return lane % 4 + _halves(lane), i
+
+
+def b_m8n8k4_col(lane, i):
+    return i, lane % 4 + _halves(lane)
+
+
+def b_m8n8k4_row(lane, i):
+    return lane % 4, i + _halves(lane)
+
+
+def c_m8n8k4_f32(lane, i):
+    return (lane & 1) + (i & 2) + _halves(lane), (i & 4) + (lane & 2) + (i & 1)
+
+
+@pytest.mark.parametrize("helper, b_documented", [("mma_m8n8k4_f16", b_m8n8k4_col), ("mma_m8n8k4_f16_rows", b_m8n8k4_row)])
+def test_the_quads_of_volta_multiply_one_tile(helper, b_documented):
+    """A row of an own 8 x 8 is one row of the tile, in A and in C; a column one of its columns, in B and in C."""
+    instruction = matrix_instruction(helper)
+    rows: dict = {}
+    cols: dict = {}
+    for lane in range(32):
+        quad = lane // 4 % 4
+        for i in range(4):
+            (own_row, depth), (row, k) = a_m8n8k4(lane, i), instruction.a.at(lane, i)
+            assert depth == k and rows.setdefault((quad, own_row), row) == row
+            (depth, own_col), (k, col) = b_documented(lane, i), instruction.b.at(lane, i)
+            assert depth == k and cols.setdefault((quad, own_col), col) == col
+    for lane in range(32):
+        quad = lane // 4 % 4
+        for i in range(8):
+            own_row, own_col = c_m8n8k4_f32(lane, i)
+            assert instruction.c.at(lane, i) == (rows[quad, own_row], cols[quad, own_col])
+
+
+@pytest.mark.parametrize("arrangement", ["mma", "quad"])
+def test_an_accumulator_is_a_fragment_of_its_arrangement(arrangement):
+    """The product of two axes that layout inference makes of a tile of one warp."""
+    instruction = matrix_instruction({"mma": "mma_m16n8k16_f16", "quad": "mma_m8n8k4_f16"}[arrangement])
+    rows = Axis("row", "ROWS", instruction.m, "m", 8, arrangement=arrangement)
+    cols = Axis("col", "COLS", instruction.n, "n", 4, 2, arrangement=arrangement)
+    layout = FragmentLayout((rows, cols), 8, 4, arrangement)
+    found: dict = {}
+    for (thread, _), element in layout.table().items():
+        found.setdefault(element, []).append(thread)
+    assert found == {place: [lane for lane, _ in copies] for place, copies in instruction.c.holders().items()}
 
 
 # ---- AMD and MetaX write the inverse: for an element, its lane and its place among the lane's items ------------
@@ -212,13 +283,15 @@ def test_ldmatrix_feeds_mma():
 @pytest.mark.parametrize("arch, dtype, accumulator, wanted", [
     ("sm_80", float16, float32, "mma_m16n8k16_f16"), ("sm_75", float16, float32, "mma_m16n8k8_f16"),
     ("sm_90a", bfloat16, float32, "mma_m16n8k16_bf16"), ("sm_80", tfloat32, float32, "mma_m16n8k8_tf32"),
-    ("sm_75", int8, int32, "mma_m8n8k16_s8")])
+    ("sm_75", int8, int32, "mma_m8n8k16_s8"), ("sm_70", float16, float32, "mma_m8n8k4_f16"),
+    ("sm_80", float64, float64, "mma_m8n8k4_f64"), ("sm_90a", float64, float64, "mma_m16n8k16_f64")])
 def test_choice_by_arch(arch, dtype, accumulator, wanted):
     assert matrix_instructions("cuda", arch, dtype, accumulator)[0].helper == wanted
 
 
 def test_archs_without_matrix_units():
-    assert matrix_instructions("cuda", "sm_70", float16, float32) == []
+    assert matrix_instructions("cuda", "sm_70", float16, float16) == []
+    assert matrix_instructions("cuda", "sm_70", bfloat16, float32) == []
     assert matrix_instructions("hip", "gfx1030", float16, float32) == []
     assert not matrix_instruction("mfma_f32_16x16x32_f16").runs_on("gfx942")
 

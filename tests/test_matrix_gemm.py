@@ -76,7 +76,11 @@ TYPES = [("float16", "float32", "sm_80", 32, "mma_m16n8k16_f16"), ("bfloat16", "
          ("float16", "float32", "sm_75", 32, "mma_m16n8k8_f16"), ("bfloat16", "float32", "sm_80", 24, "mma_m16n8k8_bf16"),
          ("int8", "int32", "sm_80", 32, "mma_m16n8k32_s8"), ("int8", "int32", "sm_80", 16, "mma_m16n8k16_s8"),
          ("uint8", "int32", "sm_80", 32, "mma_m16n8k32_u8"), ("float8_e4m3", "float32", "sm_90a", 32, "mma_m16n8k32_e4m3"),
-         ("float8_e5m2", "float32", "sm_89", 32, "mma_m16n8k32_e5m2")]
+         ("float8_e5m2", "float32", "sm_89", 32, "mma_m16n8k32_e5m2"), ("float16", "float16", "sm_80", 32, "mma_m16n8k16_f16_f16"),
+         ("float16", "float16", "sm_75", 32, "mma_m16n8k8_f16_f16"), ("tfloat32", "float32", "sm_80", 32, "mma_m16n8k8_tf32"),
+         ("tfloat32", "float32", "sm_80", 12, "mma_m16n8k4_tf32"), ("float64", "float64", "sm_80", 16, "mma_m8n8k4_f64"),
+         ("float64", "float64", "sm_90a", 16, "mma_m16n8k16_f64"), ("int8", "int32", "sm_75", 32, "mma_m8n8k16_s8"),
+         ("uint8", "int32", "sm_75", 32, "mma_m8n8k16_u8"), ("float16", "float32", "sm_70", 32, "mma_m8n8k4_f16")]
 
 
 @pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=["NN", "NT", "TN", "TT"])
@@ -85,9 +89,29 @@ def test_types_and_orientations(operand, accumulator, arch, depth, instruction, 
     verify(kernel_of(operand, accumulator, *transposed, (64, 64, depth), 128), arch, instruction)
 
 
-@pytest.mark.parametrize("tile, threads", [((16, 32, 16), 32), ((48, 80, 16), 96), ((128, 32, 32), 256), ((32, 256, 32), 256)])
-def test_tiles_and_warps(tile, threads):
-    verify(kernel_of("float16", "float32", False, False, tile, threads), "sm_80", "mma_m16n8k16_f16")
+@pytest.mark.parametrize("tile, threads", [((16, 32, 16), 32), ((48, 80, 16), 96), ((128, 32, 32), 256), ((32, 256, 32), 256),
+                                           ((16, 8, 16), 32), ((32, 24, 32), 64), ((256, 64, 16), 1024)])
+@pytest.mark.parametrize("transposed", [(False, False), (True, True)], ids=["NN", "TT"])
+def test_tiles_and_warps(tile, threads, transposed):
+    verify(kernel_of("float16", "float32", *transposed, tile, threads), "sm_80", "mma_m16n8k16_f16")
+
+
+@pytest.mark.parametrize("operand, accumulator, arch, tile, threads, instruction", [
+    ("float16", "float32", "sm_70", (16, 16, 4), 32, "mma_m8n8k4_f16"),
+    ("float16", "float32", "sm_70", (32, 96, 8), 96, "mma_m8n8k4_f16"),
+    ("float16", "float32", "sm_75", (16, 8, 8), 32, "mma_m16n8k8_f16"),
+    ("int8", "int32", "sm_75", (8, 8, 16), 32, "mma_m8n8k16_s8"),
+    ("int8", "int32", "sm_80", (40, 64, 32), 128, "mma_m8n8k16_s8"),
+    ("uint8", "int32", "sm_80", (16, 24, 16), 32, "mma_m16n8k16_u8"),
+    ("float64", "float64", "sm_80", (8, 8, 4), 32, "mma_m8n8k4_f64"),
+    ("float64", "float64", "sm_90", (24, 16, 12), 96, "mma_m8n8k4_f64"),
+    ("float64", "float64", "sm_90", (16, 8, 8), 32, "mma_m16n8k8_f64"),
+    ("tfloat32", "float32", "sm_80", (16, 8, 8), 32, "mma_m16n8k8_tf32"),
+    ("tfloat32", "float32", "sm_80", (32, 40, 4), 64, "mma_m16n8k4_tf32"),
+    ("float8_e4m3", "float32", "sm_89", (16, 8, 32), 32, "mma_m16n8k32_e4m3")])
+def test_small_tiles(operand, accumulator, arch, tile, threads, instruction):
+    for transposed in ((False, False), (False, True)):
+        verify(kernel_of(operand, accumulator, *transposed, tile, threads), arch, instruction)
 
 
 @pytest.mark.parametrize("policy", ["Square", "FullRow", "FullCol"])
@@ -99,12 +123,13 @@ def test_warp_policies(policy):
 
 
 @pytest.mark.parametrize("operand, accumulator, arch, tile, reason", [
-    ("float32", "float32", "sm_90a", (64, 64, 32), "has no mma of float32"),
-    ("float16", "float16", "sm_80", (64, 64, 32), "has no mma of float16 into float16"),
+    ("float32", "float32", "sm_90a", (64, 64, 32), "has no mma of float32 into float32; tiles of tfloat32 are"),
+    ("float16", "float16", "sm_70", (64, 64, 32), "has no mma of float16 into float16"),
     ("float8_e4m3", "float32", "sm_80", (64, 64, 32), "has no mma of float8_e4m3"),
     ("float16", "float32", "sm_80", (64, 64, 12), "is no multiple of the instruction's"),
     ("float16", "float32", "sm_80", (40, 64, 16), "cannot divide 40 x 64"),
-    ("float16", "float32", "sm_70", (64, 64, 32), "sm_70 has no mma")])
+    ("bfloat16", "float32", "sm_75", (64, 64, 32), "sm_75 has no mma"),
+    ("float16", "float32", "sm_70", (64, 64, 6), "is no multiple of the instruction's, 4")])
 def test_why_not(operand, accumulator, arch, tile, reason):
     kernel = kernel_of(operand, accumulator, False, False, tile, 128)
     notes = dict(kernel.specialised("cuda", arch, {}).planned.plan.notes)

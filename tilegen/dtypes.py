@@ -40,11 +40,16 @@ class DType:
     def compute(self) -> DType:
         """The type that arithmetic is done in: small floats in float32, rounded once when stored;
         small integers in int32."""
-        if self.is_small_float:
+        if self.is_small_float or self.name == "tfloat32":
             return float32
         if self.is_integer and self.bits < 32:
             return int32
         return self
+
+    @property
+    def in_memory(self) -> str:
+        """The name of the type that arrays of it have: tfloat32 is float32 there."""
+        return "float32" if self.name == "tfloat32" else self.name
 
     @property
     def numpy(self):
@@ -53,23 +58,25 @@ class DType:
         if self.name in _ML_DTYPES:
             import ml_dtypes
             return numpy.dtype(getattr(ml_dtypes, _ML_DTYPES[self.name]))
-        return numpy.dtype(self.name)
+        return numpy.dtype(self.in_memory)
 
 
 float64, float32, float16 = DType("float64", "float", 64), DType("float32", "float", 32), DType("float16", "float", 16)
 bfloat16 = DType("bfloat16", "float", 16)
+# float32 in memory and in arithmetic, except that matrix products leave out the low 13 bits of each operand.
+tfloat32 = DType("tfloat32", "float", 32)
 float8_e4m3, float8_e5m2 = DType("float8_e4m3", "float", 8), DType("float8_e5m2", "float", 8)
 int8, int16, int32, int64 = (DType(f"int{n}", "int", n) for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (DType(f"uint{n}", "uint", n) for n in (8, 16, 32, 64))
 bool_ = DType("bool", "bool", 8)
 
-DTYPES = {d.name: d for d in (float64, float32, float16, bfloat16, float8_e4m3, float8_e5m2, int8, int16,
+DTYPES = {d.name: d for d in (float64, float32, tfloat32, float16, bfloat16, float8_e4m3, float8_e5m2, int8, int16,
                               int32, int64, uint8, uint16, uint32, uint64, bool_)}
 _ML_DTYPES = {"bfloat16": "bfloat16", "float8_e4m3": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}
 _ALIASES = {"float": "float32", "double": "float64", "half": "float16", "fp64": "float64", "fp32": "float32",
             "fp16": "float16", "bf16": "bfloat16", "f64": "float64", "f32": "float32", "f16": "float16",
             "int": "int32", "i8": "int8", "i32": "int32", "i64": "int64", "float8_e4m3fn": "float8_e4m3",
-            "e4m3": "float8_e4m3", "e5m2": "float8_e5m2", "boolean": "bool", "bool_": "bool"}
+            "e4m3": "float8_e4m3", "e5m2": "float8_e5m2", "tf32": "tfloat32", "boolean": "bool", "bool_": "bool"}
 
 
 def lookup(value) -> DType | None:

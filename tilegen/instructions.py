@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from tilegen.dtypes import (DType, bfloat16, float8_e4m3, float8_e5m2, float16, float32, float64, int8, int32,
-                            uint8)
-
-# tfloat32 is float32 in memory; the instruction ignores the low 13 bits of its inputs.
-tfloat32 = DType("tfloat32", "float", 32)
+                            tfloat32, uint8)
+from tilegen.layout import quad_place
 
 Place = Callable[[int, int, int], tuple[int, int]]
 
@@ -68,8 +66,9 @@ class MatrixInstruction:
     """C += A * B by one warp (or, for `warps` > 1, by several warps together).
 
     `helper` is the device function that stands for it in emitted files; `spelling` the PTX opcode or the
-    compiler's builtin behind it. `archs` are the archs that have it: an NVIDIA row names the first one,
-    later ones follow; AMD and MetaX rows name all of them. `call` is the form of the builtin's arguments.
+    compiler's builtin behind it. `archs` are the archs that have it: an NVIDIA row that names one has it from
+    there on, other rows name all of them. `call` is the form of the function's arguments, and for NVIDIA also
+    the arrangement of its accumulator (layout.FragmentLayout).
     """
 
     helper: str
@@ -94,6 +93,8 @@ class MatrixInstruction:
 
     def runs_on(self, arch: str) -> bool:
         """Whether `arch` (sm_80, gfx942, ...) has this instruction."""
+        if self.target == "cuda" and len(self.archs) > 1:
+            return arch in self.archs
         if self.target == "cuda":
             return arch.startswith("sm_") and _number(arch) >= _number(self.archs[0])
         return arch in self.archs
@@ -134,14 +135,43 @@ _PTX = {float16: "f16", bfloat16: "bf16", tfloat32: "tf32", float32: "f32", floa
         uint8: "u8", int32: "s32", float8_e4m3: "e4m3", float8_e5m2: "e5m2"}
 
 
-def _mma(m: int, n: int, k: int, dtype: DType, accumulator: DType, arch: str) -> MatrixInstruction:
+def _mma(m: int, n: int, k: int, dtype: DType, accumulator: DType, arch: str,
+         dtype_b: DType | None = None) -> MatrixInstruction:
+    other = dtype_b or dtype
     name, sum_name = _PTX[dtype], _PTX[accumulator]
-    suffix = f"{name}_{sum_name}" if accumulator is float16 else name
-    types = f"{sum_name}.{name}.{name}.{sum_name}"
+    suffix = name + (f"_{_PTX[other]}" if dtype_b else "") + (f"_{sum_name}" if accumulator is float16 else "")
+    types = f"{sum_name}.{name}.{_PTX[other]}.{sum_name}"
     return MatrixInstruction(
         f"mma_m{m}n{n}k{k}_{suffix}", f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}", "cuda",
-        (arch,), m, n, k, _mma_a(m, k, dtype, dtype.bits), _mma_b(k, n, dtype, dtype.bits),
+        (arch,), m, n, k, _mma_a(m, k, dtype, dtype.bits), _mma_b(k, n, other, other.bits),
         _mma_c(m, n, accumulator), "mma")
+
+
+# ---- NVIDIA mma.m8n8k4 of Volta: four products of 8 x 8, each by a quad of lanes and the one 16 lanes on -----
+# The quads stand 2 x 2, so that a warp multiplies 16 x 4 by 4 x 16. Which rows and columns of the tile an
+# instruction's own 8 x 8 are is free, as long as operands and sums agree. Here they are chosen so that a
+# thread holds what it holds after the later instructions: a row in each 8, pairs of columns in each 8.
+def _quad_a(lane: int, register: int, element: int) -> tuple[int, int]:
+    return lane // 2 % 2 * 8 + quad_place(lane)[0], 2 * register + element
+
+
+def _quad_b(lane: int, register: int, element: int) -> tuple[int, int]:
+    return 2 * register + element, (lane // 16 * 4 + quad_place(lane)[1]) * 2 + lane % 2
+
+
+def _quad_b_rows(lane: int, register: int, element: int) -> tuple[int, int]:
+    return lane % 4, (lane // 16 * 4 + lane // 8 % 2 * 2) * 2 + 2 * register + element
+
+
+def _quad_c(lane: int, register: int, element: int) -> tuple[int, int]:
+    row, pair = quad_place(lane)
+    return register // 2 % 2 * 8 + row, (register // 4 * 4 + pair) * 2 + register % 2
+
+
+def _quads(name: str, b_order: str, place_b: Place) -> MatrixInstruction:
+    a, b = (Fragment(*shape, float16, 32, 2, 2, place) for shape, place in (((16, 4), _quad_a), ((4, 16), place_b)))
+    return MatrixInstruction(name, f"mma.sync.aligned.m8n8k4.row.{b_order}.f32.f16.f16.f32", "cuda",
+                             ("sm_70", "sm_72"), 16, 16, 4, a, b, Fragment(16, 16, float32, 32, 8, 1, _quad_c), "quad")
 
 
 # ---- AMD MFMA and MetaX mma: a wave of 64; lane = row or column of the tile, lane groups along k -----------
@@ -221,7 +251,15 @@ MATRIX_INSTRUCTIONS: tuple[MatrixInstruction, ...] = (
     _mma(8, 8, 16, int8, int32, "sm_75"),
     _mma(16, 8, 32, float8_e4m3, float32, "sm_89"),
     _mma(16, 8, 32, float8_e5m2, float32, "sm_89"),
+    _mma(16, 8, 32, float8_e4m3, float32, "sm_89", float8_e5m2),
+    _mma(16, 8, 32, float8_e5m2, float32, "sm_89", float8_e4m3),
     _mma(8, 8, 4, float64, float64, "sm_80"),
+    _mma(16, 8, 4, float64, float64, "sm_90"),
+    _mma(16, 8, 8, float64, float64, "sm_90"),
+    _mma(16, 8, 16, float64, float64, "sm_90"),
+    _mma(8, 8, 16, uint8, int32, "sm_75"),
+    _quads("mma_m8n8k4_f16", "col", _quad_b),
+    _quads("mma_m8n8k4_f16_rows", "row", _quad_b_rows),
     _mfma("f32_32x32x8f16", 32, 8, float16, float32, _CDNA),
     _mfma("f32_16x16x16f16", 16, 16, float16, float32, _CDNA),
     _mfma("f32_32x32x8bf16_1k", 32, 8, bfloat16, float32, _CDNA),

@@ -15,6 +15,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+# The arrangements in which each warp has 8 rows of 4 threads: those of the tensor cores' accumulators.
+BY_WARP = ("mma", "quad")
+
+
+def quad_place(lane: int) -> tuple[int, int]:
+    """(row among 8, pair of columns among 4) of a lane in arrangement 'quad', see instructions.py."""
+    return lane % 2 + lane // 4 % 2 * 2 + lane // 16 * 4, lane // 2 % 2 + lane // 8 % 2 * 2
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -31,7 +39,7 @@ class Axis:
     count_name: str = ""         # of the constant that is `threads`: THREADS_M
     fast_name: str = ""          # of the constant that counts the threads of a row: THREADS_N
     arrangement: str = ""        # of the threads of a warp, see FragmentLayout
-    warps_name: str = ""         # of the constant that counts the warps of a row, in arrangement 'mma'
+    warps_name: str = ""         # of the constant that counts the warps of a row, where one has 8 x 4 threads
 
     @property
     def slots(self) -> int:
@@ -55,8 +63,8 @@ class Axis:
 
 def thread_name(axis: Axis, digit: str) -> str:
     """The device function for a thread's number along 'm' or 'n' (without its parentheses)."""
-    if axis.arrangement == "mma":
-        return f"mma_{'row' if digit == 'm' else 'col'}<{axis.warps_name}>"
+    if axis.arrangement in BY_WARP:
+        return f"{axis.arrangement}_{'row' if digit == 'm' else 'col'}<{axis.warps_name}>"
     return f"thread_{digit}<{axis.fast_name}>"
 
 
@@ -64,7 +72,8 @@ def thread_name(axis: Axis, digit: str) -> str:
 class FragmentLayout:
     """The axes of a fragment, one per dimension. `arrangement` says how threads stand in rows:
     '' row by row; 'fma' in blocks of 4 x 8 in which neighbours are two rows of one column;
-    'mma' in blocks of 8 x 4, the accumulator of the mma instructions."""
+    'mma' in blocks of 8 x 4, the accumulator of the mma instructions; 'quad' in blocks of 8 x 4 with the
+    lanes of Volta's."""
 
     axes: tuple[Axis, ...]
     threads_m: int
@@ -78,9 +87,10 @@ class FragmentLayout:
         if self.arrangement == "fma":
             m = warp // (self.threads_n // 8) * 4 + lane // 16 * 2 + lane % 2
             n = warp % (self.threads_n // 8) * 8 + lane % 16 // 2
-        elif self.arrangement == "mma":
-            m = warp // (self.threads_n // 4) * 8 + lane // 4
-            n = warp % (self.threads_n // 4) * 4 + lane % 4
+        elif self.arrangement in BY_WARP:
+            row, pair = quad_place(lane) if self.arrangement == "quad" else divmod(lane, 4)
+            m = warp // (self.threads_n // 4) * 8 + row
+            n = warp % (self.threads_n // 4) * 4 + pair
         return {"m": m, "n": n, "all": thread, "": 0}[axis.digit]
 
     def table(self) -> dict[tuple[int, tuple[int, ...]], tuple[int, ...]]:

@@ -118,6 +118,7 @@ class MmaChoice:
     a_in_registers: bool = False
     a_form: str = "matrix"               # how a lane gets its registers, see passes/mma_operands.py
     b_form: str = "matrix"
+    pairs: bool = True                   # a warp's tiles of columns come in pairs, which ldmatrix loads together
     reason: str = ""
 
 

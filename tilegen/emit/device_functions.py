@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tilegen.emit import templates
+from tilegen.emit.matrix_functions import matrix_functions
 from tilegen.targets.base import Target
 
 # What threads combine their values with, by what it gives: each helper in helpers/operations exists for all.
@@ -19,14 +20,17 @@ class Helper(NamedTuple):
 
     template: str
     hardware: bool = False
-    values: dict[str, str] = {}
+    values: dict[str, Any] = {}
 
 
 @lru_cache
 def available(folders: tuple[str, ...]) -> dict[str, Helper]:
     """The helpers of a target by name."""
     families = templates.stems(folders, "helpers/operations")
+    matrix = templates.stems(folders, "helpers/matrix")
     return {
+        **{name: Helper(template, hardware=True, values=values)
+           for template in matrix.values() for name, values in matrix_functions(folders[0]).items()},
         **{f"{operation}_{stem}": Helper(template, values={"operation": operation, "result": result})
            for stem, template in families.items() for operation, result in _RESULTS.items()},
         **{stem: Helper(template) for stem, template in templates.stems(folders, "helpers").items()},

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType, float32, float64
+from tilegen.dtypes import DType, float32, float64, tfloat32
 from tilegen.emit.reference import rounds
 from tilegen.emit.work import cancel
 from tilegen.passes.ranges import Ranges, collect
 
 # The error that one rounding may add, relative to the result: some units in the last place.
-UNIT = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2,
+UNIT = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "tfloat32": 2e-3, "bfloat16": 1.6e-2,
         "float8_e4m3": 0.25, "float8_e5m2": 0.5}
 
 
@@ -54,6 +54,8 @@ def _of(s: ir.Stmt, loops: tuple, all_loops: tuple) -> list[Rounding]:
         case ir.Gemm():
             depth = s.a.extents[-2 if s.transpose_a else -1]
             found = [Rounding(s.c.buffer.dtype, (depth, *loops))]
+            if s.a.buffer.dtype == tfloat32:
+                found.append(Rounding(tfloat32, (depth, *loops)))
         case ir.Reduce():
             terms = (s.src.extents[s.dim], *(() if s.clear else loops)) if s.op.endswith("sum") else ()
             found = [Rounding(s.dst.buffer.dtype, terms)]
@@ -111,7 +113,7 @@ def parts(kernel: ir.Kernel) -> list[Part]:
     tensors = {p.buffer.dtype for p in kernel.params if p.buffer is not None and p.buffer.dtype.is_float}
     wide = float64 if tensors == {float64} else float32
     small = [Part(d, UNIT[d.name], n) for d, n in counts.items() if d.bits < 32]
-    sums = [Part(d, UNIT[d.name] / (1 if d.bits < 32 else 10), length=n) for d, n in longest.items()]
+    sums = [Part(d, UNIT[d.name] / (1 if d.bits < 32 or d == tfloat32 else 10), length=n) for d, n in longest.items()]
     return [Part(wide, UNIT[wide.name]), *small, *sums]
 
 

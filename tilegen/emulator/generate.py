@@ -47,7 +47,7 @@ def _operand(instruction: MatrixInstruction, name: str, fragment: Fragment) -> s
 
 
 def _call(instruction: MatrixInstruction) -> list[str]:
-    return {"mma": _mma_call, "mfma": _mfma_call, "mxc": _plain_call, "wmma": _plain_call,
+    return {"mma": _mma_call, "quad": _mma_call, "mfma": _mfma_call, "mxc": _plain_call, "wmma": _plain_call,
             "wmma_integer": _wmma_integer_call}[instruction.call](instruction)
 
 
@@ -66,6 +66,15 @@ def _mma_call(instruction: MatrixInstruction) -> list[str]:
         lines += [f"inline void {name}({sums}* low, {sums}* high, const {register_type}* a, "
                   f"const {register_type}* b, TILEGEN_AT)",
                   f"{{ {sums} c[] = {{low[0], low[1], high[0], high[1]}}; multiply({record}, a, b, c, at); "
+                  "low[0] = c[0]; low[1] = c[1]; high[0] = c[2]; high[1] = c[3]; }"]
+    if instruction.call == "quad":
+        lines += [f"inline void {name}({sums}* low, {sums}* high, const unsigned* a, const unsigned* b, TILEGEN_AT)",
+                  f"{{ {sums} c[] = {{low[0], low[1], high[0], high[1], low[2], low[3], high[2], high[3]}}; "
+                  f"multiply({record}, a, b, c, at); "
+                  "for (int i = 0; i < 8; ++i) (i / 2 % 2 ? high : low)[i / 4 * 2 + i % 2] = c[i]; }"]
+    if instruction.c.packed == 2:
+        lines += [f"inline void {name}(float16* low, float16* high, const unsigned* a, const unsigned* b, TILEGEN_AT)",
+                  f"{{ float16 c[] = {{low[0], low[1], high[0], high[1]}}; multiply({record}, a, b, c, at); "
                   "low[0] = c[0]; low[1] = c[1]; high[0] = c[2]; high[1] = c[3]; }"]
     if instruction.a.registers == 1:
         lines += [f"inline void {name}({sums}* c, {register_type} a, {singles}, TILEGEN_AT)",

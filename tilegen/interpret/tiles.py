@@ -55,6 +55,7 @@ def gemm(node: ir.Gemm, frame: Frame) -> None:
     """c += a @ b (c = a @ b with clear). The inputs are converted to c's dtype first."""
     dtype = node.c.buffer.dtype.compute
     a, b = (_matrix(read_region(r, frame, evaluate)) for r in (node.a, node.b))
+    a, b = (_as_multiplied(x, r.buffer.dtype) for x, r in ((a, node.a), (b, node.b)))
     a, b = (a.T if node.transpose_a else a), (b.T if node.transpose_b else b)
     old = read_region(node.c, frame, evaluate)
     if a.shape[1] != b.shape[0] or _matrix(old).shape != (a.shape[0], b.shape[1]):
@@ -69,6 +70,14 @@ def _matrix(values: numpy.ndarray) -> numpy.ndarray:
     while len(shape) > 2 and 1 in shape:
         shape.remove(1)
     return values.reshape(shape)
+
+
+def _as_multiplied(values: numpy.ndarray, dtype: DType) -> numpy.ndarray:
+    """Of tfloat32 the upper 19 bits, as the matrix instructions read it."""
+    if dtype.name != "tfloat32":
+        return values
+    bits = numpy.ascontiguousarray(values, numpy.float32).view(numpy.uint32)
+    return (bits & numpy.uint32(0xffffe000)).view(numpy.float32)
 
 
 def _product(a: numpy.ndarray, b: numpy.ndarray, dtype: DType) -> numpy.ndarray:

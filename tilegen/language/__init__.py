@@ -26,7 +26,7 @@ from tilegen.language.reductions import (
 )
 from tilegen.language.scalar import (
     Select, bfloat16, bool_, cast, ceildiv, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, float32,
-    float64, floordiv, floormod, if_then_else, infinity, int8, int16, int32, int64, max_value, min_value,
+    float64, floordiv, floormod, if_then_else, infinity, int8, int16, int32, int64, max_value, min_value, tfloat32,
     truncdiv, truncmod, uint8, uint16, uint32, uint64, where,
 )
 from tilegen.language.scans import cummax, cumsum
@@ -58,6 +58,6 @@ __all__ = [
     "reduce_bitxor", "reduce_max", "reduce_min", "reduce_sum", "reducer_update", "relu", "reshape", "rng_init",
     "rng_rand", "rng_rand_float", "round", "rsqrt", "serial", "shfl_down", "shfl_sync", "shfl_up", "shfl_xor",
     "shift_left", "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt", "sync", "sync_threads",
-    "tan", "tanh", "transpose", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8", "unroll",
-    "use_swizzle", "vectorized", "view", "warp_reduce_max", "warp_reduce_min", "warp_reduce_sum", "where",
+    "tan", "tanh", "tfloat32", "transpose", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8",
+    "unroll", "use_swizzle", "vectorized", "view", "warp_reduce_max", "warp_reduce_min", "warp_reduce_sum", "where",
 ]

@@ -47,7 +47,7 @@ def _dtype_of(name: str):
 
 
 float64, float32, float16, bfloat16 = map(_dtype_of, ("float64", "float32", "float16", "bfloat16"))
-float8_e4m3, float8_e5m2 = map(_dtype_of, ("float8_e4m3", "float8_e5m2"))
+float8_e4m3, float8_e5m2, tfloat32 = map(_dtype_of, ("float8_e4m3", "float8_e5m2", "tfloat32"))
 int8, int16, int32, int64 = map(_dtype_of, ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = map(_dtype_of, ("uint8", "uint16", "uint32", "uint64"))
 bool_ = _dtype_of("bool")
@@ -70,7 +70,8 @@ def infinity(dtype="float32") -> ir.Expr:
     return ir.Call("infinity", (), kind)
 
 
-_FLOAT_MAX = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38, "float16": 65504.0,
+_FLOAT_MAX = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38,
+              "tfloat32": 3.4028234663852886e38, "float16": 65504.0,
               "bfloat16": 3.3895313892515355e38, "float8_e4m3": 448.0, "float8_e5m2": 57344.0}
 
 

@@ -158,6 +158,8 @@ def _gemm_dtypes(node: ir.Gemm) -> None:
 
 
 def _accumulates(operand: DType, accumulator: DType) -> bool:
+    if accumulator.name == "tfloat32":
+        return False
     if operand.is_float:
         return accumulator.is_float and accumulator.bits >= operand.bits
     return operand.is_integer and accumulator.is_integer and accumulator.bits >= max(operand.bits, 32)

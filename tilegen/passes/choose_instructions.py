@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
+from tilegen.dtypes import DType, float32, tfloat32
+from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction, matrix_instruction
 from tilegen.passes.layout_classes import Members, collect_classes, number_nests
-from tilegen.passes.mma_operands import choose_form, form_checks, form_words
+from tilegen.passes.mma_operands import choose_forms, form_checks, form_words
 from tilegen.passes.ranges import knob_values, loop_steps
 from tilegen.passes.slices import slice_checks
 from tilegen.plan import Check, KernelPlan, MmaChoice
@@ -49,59 +50,82 @@ def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, note
         return
     env = knob_values(kernel)
     steps = loop_steps(kernel, env)
-    threads = arith.evaluate(arith.product(kernel.threads), env)
-    found = [_instruction(g, target, env, threads) for g in members.gemms]
-    reason = next((x for x in found if isinstance(x, str)), "")
-    grid = None if reason else _warps(kernel, members, env, threads)
-    if not reason and isinstance(grid, str):
-        reason = grid
+    found, grid = _found(kernel, target, members, env)
     for gemm, instruction in zip(members.gemms, found):
         subject = f"gemm into {gemm.c.buffer.name}"
-        if reason:
-            notes.append((subject, f"scalar multiply-add: {reason}"))
+        if isinstance(grid, str):
+            notes.append((subject, f"scalar multiply-add: {grid}"))
             continue
+        forms = choose_forms(gemm, instruction, env, steps)
+        if instruction.call == "quad" and forms[1] == "quads" and not gemm.transpose_b:
+            instruction = matrix_instruction(f"{instruction.helper}_rows")
         registers = gemm.a.buffer.scope == "fragment" and grid[1] == 1 and _packs(gemm, instruction)
         text = (f"{instruction.spelling.removeprefix('mma.sync.aligned.')} on {grid[0]} x {grid[1]} warps, each "
                 f"{_extent(gemm.c, -2, env) // grid[0]} x {_extent(gemm.c, -1, env) // grid[1]}")
-        forms = tuple(choose_form(region, along_depth, env, steps) for region, along_depth in
-                      ((gemm.a, not gemm.transpose_a), (gemm.b, gemm.transpose_b)))
-        notes.append((subject, "; ".join((text, *form_words(gemm, forms)))))
+        notes.append((subject, "; ".join((text, *form_words(gemm, instruction, forms)))))
         checks.update(dict.fromkeys(form_checks(kernel, gemm, forms)))
+        pairs = _extent(gemm.c, -1, env) // grid[1] % (2 * instruction.n) == 0
         chosen[_key(gemm)] = MmaChoice(instruction.helper, instruction.k, *grid, instruction.a.registers,
-                                       instruction.b.registers, registers, *forms, reason=text)
+                                       instruction.b.registers, registers, *forms, pairs, reason=text)
+
+
+def _found(kernel: ir.Kernel, target: Target, members: Members, env) -> tuple[list, tuple[int, int] | str]:
+    """An instruction for each gemm and the grid of warps, or why there is none: instructions of 16 rows first,
+    then those of 8, which a tile of few rows divides into."""
+    threads = arith.evaluate(arith.product(kernel.threads), env)
+    first = ""
+    for rows in (16, 8):
+        found = [_instruction(g, target, env, threads, rows) for g in members.gemms]
+        reason = next((x for x in found if isinstance(x, str)), "")
+        grid = reason or _warps(kernel, members, env, threads, found)
+        if not isinstance(grid, str):
+            return found, grid
+        first = first or grid
+    return found, first
 
 
 def _packs(gemm: ir.Gemm, instruction: MatrixInstruction) -> bool:
     """Whether the registers of an accumulator are those of the next product's left operand."""
-    return gemm.a.buffer.dtype.bits == 16 and not gemm.transpose_a and instruction.a.registers == 4
+    return gemm.a.buffer.dtype.bits == 16 and not gemm.transpose_a and instruction.call == "mma"
 
 
-def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None) -> MatrixInstruction | str:
-    """The deepest instruction that fits, or why there is none."""
+def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None, rows: int) -> MatrixInstruction | str:
+    """The largest instruction of so many rows that fits, or why there is none."""
     if target.name != "cuda":
         return f"no matrix instruction of {target.name} {target.arch} is used yet"
     if not threads or threads % WARP:
         return "the block is not made of whole warps"
     a, b, c = (r.buffer.dtype for r in (gemm.a, gemm.b, gemm.c))
-    if a != b:
-        return f"the operands differ: {a} and {b}"
-    fitting = [i for i in MATRIX_INSTRUCTIONS if i.target == "cuda" and i.runs_on(target.arch) and i.m == 16
-               and i.a.dtype == a and i.c.dtype == c and i.c.registers == 4]
+    having = [i for i in MATRIX_INSTRUCTIONS if i.target == "cuda" and i.runs_on(target.arch)
+              and (i.a.dtype, i.b.dtype, i.c.dtype) == (a, b, c)]
+    if not having:
+        operands = f"{a}" if a == b else f"{a} and {b}"
+        return f"{target.arch} has no mma of {operands} into {c}{_advice(a, target)}"
+    fitting = [i for i in having if i.m == rows]
     if not fitting:
-        return f"{target.arch} has no mma of {a} into {c}"
+        return f"{target.arch} has no mma of {rows} rows of {a} into {c}"
     depth = _extent(gemm.a, -2 if gemm.transpose_a else -1, env)
     fitting = [i for i in fitting if depth and depth % i.k == 0]
     if not fitting:
-        return f"the depth of the block, {depth}, is no multiple of the instruction's"
-    return max(fitting, key=lambda i: i.k)
+        return f"the depth of the block, {depth}, is no multiple of the instruction's, {min(i.k for i in having)}"
+    return max(fitting, key=lambda i: i.flops)
+
+
+def _advice(a: DType, target: Target) -> str:
+    """What a person may do about a missing instruction."""
+    if a == float32 and any(i.a.dtype == tfloat32 and i.runs_on(target.arch) for i in MATRIX_INSTRUCTIONS):
+        return "; tiles of tfloat32 are multiplied by one, with 10 bits of the mantissa"
+    return ""
 
 
 def _extent(region: ir.Region, dimension: int, env) -> int:
     return arith.evaluate(region.extents[dimension], env) or 0
 
 
-def _warps(kernel: ir.Kernel, members: Members, env, threads: int) -> tuple[int, int] | str:
-    """The grid of warps: each part of every accumulator is made of 16 x 16 pieces, as square as can be."""
+def _warps(kernel: ir.Kernel, members: Members, env, threads: int,
+           instructions: list[MatrixInstruction]) -> tuple[int, int] | str:
+    """The grid of warps: each part of every accumulator is made of pieces of an instruction's rows and 16
+    columns, or, where none is, of an instruction's columns; as square as can be."""
     count = threads // WARP
     asked = {g.policy for g in members.gemms if isinstance(g.policy, tuple)}
     if len(asked) > 1:
@@ -118,11 +142,13 @@ def _warps(kernel: ir.Kernel, members: Members, env, threads: int) -> tuple[int,
     elif policy == "full_col":
         grids = [(1, count)]
     sizes = [(_extent(g.c, -2, env), _extent(g.c, -1, env)) for g in members.gemms]
-    legal = [(m, n) for m, n in grids if all(r and c and r % (16 * m) == 0 and c % (16 * n) == 0 for r, c in sizes)]
+    height, width = (max(size) for size in zip(*((i.m, i.n) for i in instructions)))
+    legal = next(filter(None, ([(m, n) for m, n in grids if all(r and c and r % (height * m) == 0
+                                and c % (columns * n) == 0 for r, c in sizes)] for columns in (16, width))), [])
     if not grids:
         return f"a warp has to hold whole rows of {members.gemms[0].c.buffer.name}, and {policy[1]} warps share them"
     if not legal:
         rows, cols = sizes[0]
-        return f"{count} warps cannot divide {rows} x {cols} into pieces of 16 x 16"
+        return f"{count} warps cannot divide {rows} x {cols} into pieces of {height} x {width}"
     rows, cols = sizes[0]
     return min(legal, key=lambda g: (rows // g[0] + cols // g[1], -g[1]))

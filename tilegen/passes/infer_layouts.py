@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
-from tilegen.layout import Axis, FragmentLayout
+from tilegen.layout import BY_WARP, Axis, FragmentLayout
 from tilegen.passes.layout_classes import Classes, collect_classes, number_nests
 from tilegen.passes.layout_threads import choose_threads
 from tilegen.passes.planner import THREADS, widths
@@ -150,7 +150,7 @@ def _axis(classes: Classes, choice, component: Component, root, threads: int, en
 
 def _thread_checks(component: Component) -> list[Check]:
     threads = ir.Var("THREADS", kind="knob")
-    if component.arrangement == "mma":
+    if component.arrangement in BY_WARP:
         whole = arith.multiply(component.warps, ir.Var("WARP", kind="knob"))
         return [Check(_divides(threads, whole), "rows of warps are whole")]
     checks = [Check(_divides(threads, component.n), "rows of threads are whole")]
@@ -169,7 +169,7 @@ def _divides(whole: ir.Expr, part: ir.Expr) -> ir.Expr:
 def _thread_constants(component: Component, members) -> list[Constant]:
     subject = members.label
     threads = ir.Var("THREADS", kind="knob")
-    if component.arrangement == "mma":
+    if component.arrangement in BY_WARP:
         warp = ir.Var("WARP", kind="knob")
         rows = Constant(
             component.warps.name.replace("_N", "_M", 1),
@@ -214,8 +214,8 @@ def _axis_constants(axis: Axis, extent: ir.Expr, across: ir.Expr, what: str) -> 
                 axis.vector_name,
                 axis.vector,
                 f"neighbouring {what} in a thread",
-                legal="" if axis.arrangement == "mma" else widths(16 // axis.vector),
-                knob=axis.arrangement != "mma",          # mma fixes it
+                legal="" if axis.arrangement in BY_WARP else widths(16 // axis.vector),
+                knob=axis.arrangement not in BY_WARP,          # the instruction fixes it
             )
         )
         vector = ir.Var(axis.vector_name, kind="knob")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tilegen import arith, ir
 from tilegen.errors import Note, TilegenError
+from tilegen.instructions import matrix_instruction
 from tilegen.passes.layout_classes import Classes, Key, Members
 from tilegen.plan import MmaChoice
 
@@ -121,7 +122,8 @@ def for_mma(kernel: ir.Kernel, classes: Classes, members: Members, digits, threa
     neighbouring columns. The warps' grid was chosen with the instruction."""
     _refuse_turned(classes, members, digits)
     chosen: MmaChoice = members.gemms[0].plan
-    choice = Choice(chosen.warps_m * 8, chosen.warps_n * 4, True, digits, arrangement="mma")
+    choice = Choice(chosen.warps_m * 8, chosen.warps_n * 4, True, digits,
+                    arrangement=matrix_instruction(chosen.helper).call)
     for root in members.roots:
         if digits.get(root) == "n":
             choice.vectors[root] = 2

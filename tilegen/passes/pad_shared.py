@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.layout import bank_conflicts
+from tilegen.instructions import matrix_instruction
+from tilegen.layout import FragmentLayout, bank_conflicts
 from tilegen.passes.plan_gemm import along_width
 from tilegen.passes.planner import Planner, tile_name, unit
 from tilegen.plan import MmaChoice
@@ -139,7 +140,7 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
         lead = (0,) * (len(buffer.shape) - 2)
         if isinstance(gemm.plan, MmaChoice):
             form = gemm.plan.a_form if region is gemm.a else gemm.plan.b_form
-            yield _of_matrix(form, k_first, lead, buffer)
+            yield _of_quads(layout, gemm, region, lead) if form == "quads" else _of_matrix(form, k_first, lead, buffer)
             continue
         width = axis.vector if k_first else min(along_width(axis.slots), 16 // buffer.dtype.bytes)
 
@@ -148,6 +149,21 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
             return (*lead, 0, at) if k_first else (*lead, at, 0)
 
         yield index, width
+
+
+def _of_quads(layout: FragmentLayout, gemm: ir.Gemm, region: ir.Region, lead: tuple[int, ...]) -> Access:
+    """How the lanes of a warp read four neighbours of an operand of Volta's instruction."""
+    instruction = matrix_instruction(gemm.plan.helper)
+    fragment = instruction.a if region is gemm.a else instruction.b
+    by_eights = layout.threads_m if region is gemm.a else 2 * layout.threads_n      # from 8 rows (columns) to the next
+    turned = region is gemm.b and gemm.transpose_b
+
+    def index(lane: int) -> tuple[int, ...]:
+        row, col = fragment.at(lane, 0)
+        at = row // 8 * by_eights + row % 8 if region is gemm.a else col // 8 * by_eights + col % 8
+        return (*lead, *((at, 0) if region is gemm.a or turned else (row, at)))
+
+    return index, 4
 
 
 def _of_matrix(form: str, k_first: bool, lead: tuple[int, ...], buffer: ir.Buffer) -> Access:

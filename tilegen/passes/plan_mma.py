@@ -13,13 +13,16 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import int32
+from tilegen.instructions import matrix_instruction
 from tilegen.layout import Axis
 from tilegen.passes.mma_operands import ROW_BYTES
-from tilegen.passes.planner import Planner
-from tilegen.plan import Check, MmaChoice, OpPlan
+from tilegen.passes.planner import Planner, coordinate
+from tilegen.plan import MmaChoice, OpPlan
 from tilegen.targets.base import Target
 
 
+# Device functions that collect a register of elements of so many bytes, one below the other.
+_GATHERS = {2: "gather_pair", 1: "gather_column"}
 # Names in the emitted text, and what they become where the user has taken them.
 _NAMES = {
     "k": "depth",
@@ -55,17 +58,16 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     single = depth == ir.Const(choice.k) and not choice.a_in_registers
     step = planner.constant("MMA_K", choice.k, "depth of one mma instruction", knob=False)
     planner.check_multiple(depth, step, "the depth of a block is made of whole mma steps")
-    for axis, extent, size in ((rows, gemm.c.extents[-2], 2), (cols, gemm.c.extents[-1], 4)):
-        planner.checks.setdefault(
-            Check(
-                arith.binary("==", arith.modulo(ir.Var(axis.slots_name, kind="knob"), size), ir.Const(0)),
-                "a warp's part is made of 16 x 16 pieces",
-            )
-        )
+    instruction = matrix_instruction(choice.helper)
+    high, wide = instruction.m // 8, instruction.n // 4              # slots of an instruction's tile
+    pieces = f"a warp's part is made of {instruction.m} x {16 if choice.pairs else instruction.n} pieces"
+    for axis, size in ((rows, high), (cols, max(wide, 4) if choice.pairs else wide)):
+        planner.check_multiple(ir.Var(axis.slots_name, kind="knob"), ir.Const(size), pieces)
     _check_rows(planner, gemm, choice)
     name = {n: planner.fresh(n, other) for n, other in _NAMES.items()}
-    tiles_m = _tiles(planner, rows, "M")
-    tiles_n = _tiles(planner, cols, "N")
+    tiles_m = _tiles(planner, rows, "M", high, f"of {instruction.m} rows")
+    tiles_n = _tiles(planner, cols, "N", wide, f"of {instruction.n} columns")
+    i, j = _var(name["i"]), _var(name["j"])
     values = {
         **name,
         "depth": depth,
@@ -77,6 +79,11 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         "clear": gemm.clear,
         "a_registers": choice.a_registers,
         "b_registers": choice.b_registers,
+        "register": "double" if instruction.a.dtype.bits == 64 else "unsigned",
+        "slots_m": arith.multiply(ir.Const(high), tiles_m),
+        "slots_n": arith.multiply(ir.Const(wide), tiles_n),
+        "c_rows": [arith.add(arith.multiply(ir.Const(high), i), ir.Const(row)) for row in range(high)],
+        "c_col": arith.multiply(ir.Const(wide), j),
         "c": gemm.c.buffer.name,
         "c_lead": "[0]" * (len(gemm.c.extents) - 2),
     }
@@ -99,17 +106,16 @@ def _check_rows(planner: Planner, gemm: ir.Gemm, choice: MmaChoice) -> None:
             planner.check_multiple(size, ir.Const(least), f"rows start at multiples of {least} bytes, as {reader}")
 
 
-def _tiles(planner: Planner, axis: Axis, letter: str) -> ir.Var:
-    """MMA_M: how many instruction tiles a warp has along an axis."""
+def _tiles(planner: Planner, axis: Axis, letter: str, slots: int, what: str) -> ir.Var:
+    """C_TILES_M: how many instruction tiles, of so many slots, a warp has along an axis."""
     stem = axis.slots_name.rpartition("_")[0]
     name = f"{stem}_TILES_{letter}"
-    what = {"M": "of 16 rows", "N": "of 8 columns"}[letter]
     planner.constant(
         name,
-        axis.slots // 2,
+        axis.slots // slots,
         f"mma tiles {what} in a warp's part",
         knob=False,
-        expr=arith.divide(ir.Var(axis.slots_name, kind="knob"), ir.Const(2)),
+        expr=arith.divide(ir.Var(axis.slots_name, kind="knob"), ir.Const(slots)),
     )
     return ir.Var(name, kind="knob")
 
@@ -157,8 +163,15 @@ def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, k: i
             "why": f"A is already in the registers of {gemm.a.buffer.name}",
         }
     size = gemm.a.buffer.dtype.bytes
+    instruction = matrix_instruction(choice.helper)
+    if instruction.call == "quad":
+        row = coordinate(rows, arith.add(arith.multiply(ir.Const(2), i), _lane_part(lane, 2, 2)))
+        return _of_quads(choice.a_form, gemm.a, not gemm.transpose_a, row, k, name, "A")
+    if instruction.m == 8:
+        row = arith.add(_place(rows, i, lane, True), _lane_part(lane, 4))
+        return _by_lane(choice.a_form, gemm.a, not gemm.transpose_a, ir.Const(0), row, k, name, "A")
     if choice.a_form != "matrix":
-        quarter = _var(name["q"])
+        quarter = ir.Var(name["q"], int32, "thread")                      # counts from 0, as lanes do
         slot = arith.add(arith.multiply(ir.Const(2), i), arith.modulo(quarter, 2))
         row = arith.add(_place(rows, slot, lane, True), _lane_part(lane, 4))
         return _by_lane(choice.a_form, gemm.a, not gemm.transpose_a, arith.divide(quarter, 2), row, k, name, "A")
@@ -178,32 +191,36 @@ def _load_a(planner: Planner, gemm: ir.Gemm, choice: MmaChoice, rows: Axis, k: i
 def _load_b(gemm: ir.Gemm, choice: MmaChoice, cols: Axis, k: ir.Expr, name) -> dict:
     j, lane = _var(name["j"]), name["lane"]
     size = gemm.b.buffer.dtype.bytes
+    if matrix_instruction(choice.helper).call == "quad":
+        return _quads_of_b(gemm, choice, cols, k, name)
     if choice.b_form != "matrix":
         col = arith.add(_place(cols, j, lane, False), _lane_part(lane, 4))
         half = _var(name["q"]) if choice.b_registers > 1 else ir.Const(0)
         return _by_lane(choice.b_form, gemm.b, gemm.transpose_b, half, col, k, name, "B")
-    helper = f"ldmatrix_x{2 * choice.b_registers}"                       # two tiles of 8 columns
+    helper = f"ldmatrix_x{2 * choice.b_registers if choice.pairs else choice.b_registers}"
     tile = arith.add(j, _lane_part(lane, 8 * choice.b_registers, 2 if choice.b_registers == 1 else 0))
+    tile = tile if choice.pairs else j                                   # else lanes of two tiles of 8 columns
     if gemm.transpose_b:
         row = arith.add(_place(cols, tile, lane, False), _lane_part(lane, 1, 8))
         col = k if choice.b_registers == 1 else arith.add(k, arith.multiply(_lane_part(lane, 8, 2), 16 // size))
-        return _matrix(helper, gemm.b, row, col, "B by ldmatrix", name)
+        return _matrix(helper, gemm.b, row, col, "B by ldmatrix", name, choice.pairs)
     row = arith.add(k, _lane_part(lane, 1, 8 * choice.b_registers))
     col = _place(cols, tile, lane, False)
-    return _matrix(helper + "_transposed", gemm.b, row, col, "B by ldmatrix, transposed", name)
+    return _matrix(helper + "_transposed", gemm.b, row, col, "B by ldmatrix, transposed", name, choice.pairs)
 
 
 def _by_lane(form: str, region: ir.Region, along_depth: bool, half: ir.Expr, across: ir.Expr, k: ir.Expr, name,
              letter: str) -> dict:
     """Each lane loads its registers by itself, where ldmatrix cannot: `half` counts the registers along the
     depth, `across` is the row of A or the column of B."""
-    packed = 4 // region.buffer.dtype.bytes
+    size = region.buffer.dtype.bytes
+    packed = max(1, 4 // size)
     depth = arith.add(arith.multiply(half, 4 * packed), arith.multiply(_lane_part(name["lane"], 1, 4), packed))
     depth = arith.add(k, depth)
     row, col = (across, depth) if along_depth else (depth, across)
-    helper, pitch = {2: "gather_pair", 1: "gather_column"}[region.buffer.dtype.bytes], region.buffer.shape[-1]
-    if form == "words":
-        helper, pitch = "load_register", None
+    helper, pitch = _GATHERS.get(size, "load_register"), region.buffer.shape[-1]
+    if form == "words" or size >= 4:
+        helper, pitch = "" if size == 8 else "load_register", None
     elif along_depth:
         pitch = ir.Const(1)
     how = "by words of 4 bytes" if form == "words" else "element by element"
@@ -213,6 +230,31 @@ def _by_lane(form: str, region: ir.Region, along_depth: bool, half: ir.Expr, acr
             "why": f"{letter} {how}"}
 
 
-def _matrix(helper: str, region: ir.Region, row: ir.Expr, col: ir.Expr, why: str, name) -> dict:
+def _quads_of_b(gemm: ir.Gemm, choice: MmaChoice, cols: Axis, k: ir.Expr, name) -> dict:
+    """B of Volta's instruction: a lane has four steps of depth of a column, or four columns of one step."""
+    lane = name["lane"]
+    slot = arith.add(arith.multiply(ir.Const(4), _var(name["j"])), arith.multiply(_lane_part(lane, 16), ir.Const(2)))
+    if gemm.transpose_b or choice.b_form == "column":
+        col = coordinate(cols, arith.add(slot, _lane_part(lane, 1, 2)))
+        return _of_quads(choice.b_form, gemm.b, gemm.transpose_b, col, k, name, "B")
+    col = arith.multiply(arith.divide(coordinate(cols, slot), ir.Const(4)), ir.Const(4))
+    row = arith.add(k, _lane_part(lane, 1, 4))
+    return _matrix("load_registers_x2", gemm.b, row, col, "B by loads of 8 bytes along its rows", name)
+
+
+def _of_quads(form: str, region: ir.Region, along_depth: bool, across: ir.Expr, k: ir.Expr, name,
+              letter: str) -> dict:
+    """An operand of Volta's instruction: each lane has four steps of depth of a row of A or a column of B."""
+    if form == "quads":
+        row, col = (across, k) if along_depth else (k, across)
+        return _matrix("load_registers_x2", region, row, col, f"{letter} by loads of 8 bytes", name)
+    depth = arith.add(k, arith.multiply(ir.Const(2), _var(name["q"])))
+    row, col = (across, depth) if along_depth else (depth, across)
+    return {"form": "lane", "helper": "gather_pair", "pitch": ir.Const(1) if along_depth else region.buffer.shape[-1],
+            "row": row, "col": col, "element": _element(region, _var(name["row"]), _var(name["col"])),
+            "why": f"{letter} element by element"}
+
+
+def _matrix(helper: str, region: ir.Region, row: ir.Expr, col: ir.Expr, why: str, name, pairs: bool = False) -> dict:
     named = _element(region, _var(name["row"]), _var(name["col"]))
-    return {"form": "matrix", "helper": helper, "row": row, "col": col, "element": named, "why": why}
+    return {"form": "matrix", "helper": helper, "row": row, "col": col, "element": named, "why": why, "pairs": pairs}

@@ -97,6 +97,9 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     if axis.threads == 1:
         return {"combined": partial, "why": "each thread holds the whole dimension"}
     power = axis.threads & (axis.threads - 1) == 0
+    if axis.arrangement == "quad" and axis.digit == "n" and axis.threads == 4:
+        call = ir.Call(f"device:{verb}_over_quads", (partial,), dtype)
+        return {"combined": call, "why": "the 4 threads of a row exchange values inside their warp"}
     if axis.digit != "m" and power and axis.threads <= planner.target.warp_size:
         call = ir.Call(f"device:{verb}_in_warp<{axis.count_name}>", (partial,), dtype)
         return {"combined": call, "why": f"the {axis.threads} threads of a row exchange values inside their warp"}

@@ -44,6 +44,7 @@ class Target:
 C_TYPES = {
     "float64": "double",
     "float32": "float",
+    "tfloat32": "float",
     "int8": "signed char",
     "int16": "short",
     "int32": "int",

@@ -1,0 +1,52 @@
+"""The device functions of the matrix instructions: one template, filled from the table in `instructions.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
+
+# Of a sum: its C++ type, and the letter of its registers in inline assembly.
+_SUMS = {"float32": ("float", "f"), "float64": ("double", "d"), "int32": ("int", "r"), "float16": ("float16", "r")}
+
+
+def matrix_functions(target: str) -> dict[str, dict[str, Any]]:
+    """{name: values of the template} for every instruction of a target that has inline assembly."""
+    rows = [i for i in MATRIX_INSTRUCTIONS if i.target == target]
+    return {i.helper: _values(i) for i in rows}
+
+
+def _values(instruction: MatrixInstruction) -> dict[str, Any]:
+    kind, letter = _SUMS[instruction.c.dtype.name]
+    operand = "d" if instruction.a.dtype.bits == 64 else "r"
+    names = _sums(instruction)
+    counts = len(names), instruction.a.registers, instruction.b.registers
+    starts = 0, counts[0], counts[0] + counts[1]
+    sums, a, b = ("{" + ", ".join(f"%{start + n}" for n in range(count)) + "}" for start, count in zip(starts, counts))
+    inputs = [f"a[{n}]" for n in range(counts[1])] + [f"b[{n}]" for n in range(counts[2])]
+    return {
+        "helper": instruction.helper,
+        "what": _what(instruction),
+        "parameters": f"{kind}* sums" if instruction.m == 8 else f"{kind}* low, {kind}* high",
+        "register": "double" if operand == "d" else "unsigned",
+        "packed": instruction.c.packed == 2,
+        "opcode": instruction.spelling,
+        "places": f"{sums}, {a}, {b}, {sums};",
+        "sums": [f'"+{letter}"({name})' for name in names],
+        "operands": [f'"{operand}"({name})' for name in inputs],
+    }
+
+
+def _sums(instruction: MatrixInstruction) -> list[str]:
+    """The registers of the accumulator in the instruction's order: pairs of a row, and of the row 8 below."""
+    if instruction.m == 8:
+        return ["sums[0]", "sums[1]"]
+    if instruction.c.packed == 2:
+        return ["sums[0]", "sums[1]"]
+    return [f"{row}[{pair + n}]" for pair in range(0, instruction.n // 4, 2) for row in ("low", "high") for n in (0, 1)]
+
+
+def _what(instruction: MatrixInstruction) -> str:
+    if instruction.call == "quad":
+        return "Rows `low` and `high` (8 further down) of 16 x 16, as four products of 8 x 8 by quads of lanes"
+    return "A row of one tile" if instruction.m == 8 else "Rows `low` and `high` (8 further down) of one tile"
