@@ -51,7 +51,8 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
 def _param(p: ir.Param, e: Printer) -> dict:
     if p.buffer is None:
         return {"name": p.name, "dtype": p.var.dtype.name}
-    return {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": [e(x) for x in p.buffer.shape], "access": p.access}
+    shape = [e(x) for x in p.buffer.shape]
+    return {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": shape, "access": p.access}
 
 
 def line_map(text: str, source: str) -> dict[str, list[int]]:

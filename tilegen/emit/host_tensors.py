@@ -8,7 +8,8 @@ from tilegen.dtypes import DType
 from tilegen.emit.host_expressions import element_type
 
 # Bits of precision, with the hidden one: inputs are multiples of 2 ** -digits, which the type holds exactly.
-DIGITS = {"float64": 24, "float32": 24, "tfloat32": 11, "float16": 11, "bfloat16": 8, "float8_e4m3": 4, "float8_e5m2": 3}
+DIGITS = {"float64": 24, "float32": 24, "tfloat32": 11, "float16": 11, "bfloat16": 8,
+          "float8_e4m3": 4, "float8_e5m2": 3}
 # (exponent bits, mantissa bits) of the small floats.
 FIELDS = {"float16": (5, 10), "bfloat16": (8, 7), "float8_e4m3": (4, 3), "float8_e5m2": (5, 2)}
 

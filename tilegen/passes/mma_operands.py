@@ -21,7 +21,8 @@ ROW_BYTES = {"matrix": (MATRIX_BYTES, "ldmatrix needs"), "words": (WORD_BYTES, "
 def choose_forms(gemm: ir.Gemm, instruction: MatrixInstruction, env: dict, steps: dict[str, int]) -> tuple[str, str]:
     """The forms of A and B."""
     sides = (gemm.a, not gemm.transpose_a, "a"), (gemm.b, gemm.transpose_b, "b")
-    return tuple(_form(region, along, side, instruction, _alignment(region, env, steps)) for region, along, side in sides)
+    return tuple(_form(region, along, side, instruction, _alignment(region, env, steps))
+                 for region, along, side in sides)
 
 
 def _form(region: ir.Region, along_depth: bool, side: str, instruction: MatrixInstruction, alignment: int) -> str:

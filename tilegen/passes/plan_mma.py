@@ -58,32 +58,18 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     single = depth == ir.Const(choice.k) and not choice.a_in_registers
     step = planner.constant("MMA_K", choice.k, "depth of one mma instruction", knob=False)
     planner.check_multiple(depth, step, "the depth of a block is made of whole mma steps")
-    instruction = matrix_instruction(choice.helper)
-    high, wide = instruction.m // 8, instruction.n // 4              # slots of an instruction's tile
-    pieces = f"a warp's part is made of {instruction.m} x {16 if choice.pairs else instruction.n} pieces"
-    for axis, size in ((rows, high), (cols, max(wide, 4) if choice.pairs else wide)):
-        planner.check_multiple(ir.Var(axis.slots_name, kind="knob"), ir.Const(size), pieces)
     _check_rows(planner, gemm, choice)
     name = {n: planner.fresh(n, other) for n, other in _NAMES.items()}
-    tiles_m = _tiles(planner, rows, "M", high, f"of {instruction.m} rows")
-    tiles_n = _tiles(planner, cols, "N", wide, f"of {instruction.n} columns")
-    i, j = _var(name["i"]), _var(name["j"])
     values = {
         **name,
+        **_tile_values(planner, choice, rows, cols, name),
         "depth": depth,
         "single": single,
         "step": step,
-        "tiles_m": tiles_m,
-        "tiles_n": tiles_n,
         "helper": choice.helper,
         "clear": gemm.clear,
         "a_registers": choice.a_registers,
         "b_registers": choice.b_registers,
-        "register": "double" if instruction.a.dtype.bits == 64 else "unsigned",
-        "slots_m": arith.multiply(ir.Const(high), tiles_m),
-        "slots_n": arith.multiply(ir.Const(wide), tiles_n),
-        "c_rows": [arith.add(arith.multiply(ir.Const(high), i), ir.Const(row)) for row in range(high)],
-        "c_col": arith.multiply(ir.Const(wide), j),
         "c": gemm.c.buffer.name,
         "c_lead": "[0]" * (len(gemm.c.extents) - 2),
     }
@@ -95,6 +81,27 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         values,
         choice.reason + "; " + values["load_a"].pop("why") + "; " + values["load_b"].pop("why"),
     )
+
+
+def _tile_values(planner: Planner, choice: MmaChoice, rows: Axis, cols: Axis, name) -> dict:
+    """The tiles of a warp: how many, and where the sums of one lie in the accumulator."""
+    instruction = matrix_instruction(choice.helper)
+    high, wide = instruction.m // 8, instruction.n // 4              # slots of an instruction's tile
+    pieces = f"a warp's part is made of {instruction.m} x {16 if choice.pairs else instruction.n} pieces"
+    for axis, size in ((rows, high), (cols, max(wide, 4) if choice.pairs else wide)):
+        planner.check_multiple(ir.Var(axis.slots_name, kind="knob"), ir.Const(size), pieces)
+    tiles_m = _tiles(planner, rows, "M", high, f"of {instruction.m} rows")
+    tiles_n = _tiles(planner, cols, "N", wide, f"of {instruction.n} columns")
+    first = arith.multiply(ir.Const(high), _var(name["i"]))
+    return {
+        "tiles_m": tiles_m,
+        "tiles_n": tiles_n,
+        "register": "double" if instruction.a.dtype.bits == 64 else "unsigned",
+        "slots_m": arith.multiply(ir.Const(high), tiles_m),
+        "slots_n": arith.multiply(ir.Const(wide), tiles_n),
+        "c_rows": [arith.add(first, ir.Const(row)) for row in range(high)],
+        "c_col": arith.multiply(ir.Const(wide), _var(name["j"])),
+    }
 
 
 def _check_rows(planner: Planner, gemm: ir.Gemm, choice: MmaChoice) -> None:
