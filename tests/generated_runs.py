@@ -107,7 +107,7 @@ def run(text: str, given: Mapping[str, Any], order: str = "forward") -> None:
     )
     bound = Binder(contract).bind((), given)
     prepared = EmulatedKernel.prepare(_Prepared(contract), bound)
-    geometry = bound.geometry
+    geometry, = bound.geometries
     emulator.launch(
         library,
         contract.entry,

@@ -65,7 +65,7 @@ def arguments(made: Specialised, sizes: Mapping[str, int], seed: int) -> dict[st
     generator = numpy.random.default_rng(seed)
     found: dict[str, Any] = {}
     contract = runnable(made).contract
-    for p in contract.params:
+    for p in contract.caller_params:
         if not p.is_array:
             found[p.name] = 2 if p.dtype.is_integer else 1.5
             continue
@@ -85,7 +85,7 @@ def differences(made: Specialised, sizes: Mapping[str, int], rtol: float | None,
     loaded(**found)
     values = {k.name: k.value for k in made.kernel.knobs} | dict(sizes)
     wrong = []
-    for p in loaded.contract.params:
+    for p in loaded.contract.caller_params:
         if p.is_array:
             allowed = tolerance(made.kernel, p.dtype, values) if rtol is None else rtol
             result = compare(

@@ -155,7 +155,7 @@ def test_a_call_that_fits() -> None:
     bound = call()
     assert [getattr(a, "value", None) for a in bound.arguments[-3:]] == [6, 5, 8]
     assert [a.pointer for a in bound.arguments[:2]] == [bound.arrays[n].owner.ctypes.data for n in "AB"]
-    assert bound.geometry.grid == (2, 1, 1) and bound.result is None
+    assert bound.geometries[0].grid == (2, 1, 1) and bound.result is None
 
 
 @pytest.mark.parametrize("code, changes, words", [
@@ -206,8 +206,8 @@ def test_outputs_share_no_memory_with_inputs() -> None:
 def test_scalars_of_numpy_and_empty_arrays() -> None:
     assert call(n=numpy.int64(-128)).arguments[2].value == -128
     bound = call(A=make((0, 8)), C=make((0, 5)))
-    assert bound.geometry.is_empty
-    assert not call(A=make((6, 0)), B=make((0, 10))).geometry.is_empty
+    assert bound.is_empty
+    assert not call(A=make((6, 0)), B=make((0, 10))).is_empty
 
 
 def test_sizes_that_no_array_shows() -> None:

@@ -97,12 +97,12 @@ def test_a_contract_from_its_file() -> None:
 def test_the_launch_follows_a_hand_edit() -> None:
     text = (SAMPLES / "transpose.cu").read_text()
     sizes = {"M": 100, "N": 64}
-    before = read_contract(text).geometry(sizes)
+    before = read_contract(text).geometries(sizes)[0]
     assert (before.grid, before.block, before.shared) == ((2, 4, 1), (32, 8, 1), 32 * 33 * 4)
     edited = text.replace("TILE = 32;", "TILE = 16;").replace("ROWS = 8;", "ROWS = 4;")
-    after = read_contract(edited).geometry(sizes)
+    after = read_contract(edited).geometries(sizes)[0]
     assert (after.grid, after.block, after.shared) == ((4, 7, 1), (16, 4, 1), 16 * 17 * 4)
-    assert read_contract(text).geometry({"M": 0, "N": 64}).is_empty
+    assert read_contract(text).geometries({"M": 0, "N": 64})[0].is_empty
 
 
 def contract_text(**changes: object) -> str:
@@ -115,7 +115,7 @@ def contract_text(**changes: object) -> str:
 
 def test_the_defaults_of_a_contract() -> None:
     contract = read_contract(contract_text(block=None, arch=None))
-    geometry = contract.geometry({"M": 9})
+    geometry = contract.geometries({"M": 9})[0]
     assert (geometry.grid, geometry.block, geometry.shared) == ((3, 1, 1), (1, 1, 1), 0)
     assert geometry.cluster == (1, 1, 1)
 

@@ -11,8 +11,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # An import goes to an earlier line, or stays in its own package.
 LAYERS = [
-    "errors", "config", "dtypes", "vectors", "layout", "instructions", "nodes", "ir", "arith", "printer", "plan",
-    "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime",
+    "errors", "config", "dtypes", "vectors", "layout", "instructions", "nodes", "ir", "launches", "arith", "printer",
+    "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime",
     "files", "pristine", "literals", "explain", "interop", "placement", "interpreted", "jit", "edited", "call", "kernel", "api",
     "check", "timing", "trial", "kernel_files", "candidate", "checking", "merging", "debugging", "doctor", "cli", "__main__",
 ]

@@ -175,7 +175,7 @@ def test_an_edited_contract_is_kept_by_field(base):
     new = emitted(text=LONGER)
     edited = edit(base, ('"grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"]', '"grid": ["ceildiv(N, BN)", "7", "1"]'))
     contract = read_contract(merge(base, edited, new).text)
-    assert contract.grid == ("ceildiv(N, BN)", "7", "1")
+    assert contract.launches[0].grid == ("ceildiv(N, BN)", "7", "1")
     assert contract.ir == read_contract(new).ir
     disputed = merge(base, edited, new.replace('"ceildiv(M, BM)", "1"]', '"8", "1"]'))
     conflict, = disputed.conflicts

@@ -14,6 +14,7 @@ from tilegen.dtypes import DTYPES, bfloat16, bool_, float8_e4m3, float16, float3
 from tilegen.emit import device_functions, selftest, templates, tolerance
 from tilegen.emit.default_sizes import default_sizes
 from tilegen.emit.host_names import RESERVED
+from tilegen.emit.launches import Spoken
 from tilegen.emit.host_tensors import small_float
 from tilegen.emit.reference import obstacle
 from tilegen.errors import Loc
@@ -237,7 +238,7 @@ def test_much_shared_memory_is_announced_where_that_is_needed():
     texts = {arch: selftest.render(gemm(), find(name, arch)) for name, arch in (
         ("cuda", "sm_80"), ("hip", "gfx942"), ("hip", "gfx950"), ("maca", "xcore1000"))}
     assert [arch for arch, text in texts.items() if "FuncSetAttribute" in text] == ["sm_80", "gfx950"]
-    assert "SMEM_BYTES" not in selftest.render(gemm(), find("cuda"), shared="0")
+    assert "SMEM_BYTES" not in selftest.render(gemm(), find("cuda"), [Spoken(gemm(), "THREADS", "0")])
 
 
 # ---- Text --------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def instructions(loaded: Loaded, command: Sequence[str], block: Index, thread: I
     """How to stop a debugger in `thread` of `block`, at the kernel's first line. `loaded` was built for debugging;
     `command` are the arguments of tilegen that run it."""
     source = loaded.artifact.source
-    line = first_line(loaded.source, loaded.contract.entry)
+    line = first_line(loaded.source, loaded.contract.launches[0].entry)
     condition = f"tilegen_emulator_is({', '.join(map(str, block))}, {', '.join(map(str, thread))})"
     words = ["gdb", "-q", "-ex", "set breakpoint pending on", "-ex", "handle SIGURG nostop noprint",
              "-ex", "set max-value-size unlimited", "-ex", f"directory {source.parent}",

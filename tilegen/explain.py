@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilegen import ir
 from tilegen.errors import Loc
@@ -20,7 +20,10 @@ class Decision:
 
 
 def decisions(kernel: ir.Kernel) -> list[Decision]:
-    """All decisions of a planned kernel: those for the whole kernel, then statement by statement."""
+    """All decisions of a planned kernel: those for the whole of each launch, then statement by statement."""
+    if kernel.launches:
+        return [replace(d, subject=d.subject if d.place else f"{launch.name} {d.subject}")
+                for launch in kernel.launches for d in decisions(launch)]
     plan = kernel.plan if isinstance(kernel.plan, KernelPlan) else KernelPlan()
     found = [Decision(subject, reason) for subject, reason in plan.notes]
     shared = [Decision(f"shared {place.buffer.name}", f"{place.bytes} bytes: {place.reason}") for place in plan.shared

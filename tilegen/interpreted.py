@@ -6,12 +6,14 @@ from typing import Any
 
 from tilegen import ir, targets
 from tilegen.emit import contract as emitted
+from tilegen.emit.launches import Spoken
 from tilegen.errors import TilegenError
 from tilegen.interpret import run
+from tilegen.launches import launches_of
 from tilegen.passes.ranges import collect
 from tilegen.runtime.arrays import as_numpy
 from tilegen.runtime.binding import Binder, Bound, Scalar
-from tilegen.runtime.contract import Contract, Param
+from tilegen.runtime.contract import Contract, Launch, Param
 from tilegen.dtypes import lookup
 
 
@@ -53,9 +55,12 @@ class Interpreted:
 
 def contract(kernel: ir.Kernel) -> Contract:
     """What a caller has to keep to, of a kernel that no file was emitted for; knobs are numbers in it."""
-    fields = emitted.fields(kernel, targets.find("cpu"), [], set(), collect(kernel).ranges, "0", "")
+    launches = [Spoken(launch, "1", "0") for launch in launches_of(kernel)]
+    fields = emitted.fields(kernel, targets.find("cpu"), [], set(), collect(kernel).ranges, launches, "")
     params = tuple(Param(p["name"], lookup(p["dtype"]), tuple(p["shape"]) if "shape" in p else None,
-                         p.get("access", "read")) for p in fields["params"])
-    return Contract(entry=kernel.name, target="interpreter", arch="", knobs=(), grid=tuple(fields["grid"]),
-                    block=("1",), shared="0", params=params, sizes=tuple(fields.get("sizes", ())),
-                    requires=tuple(fields.get("requires", ())))
+                         p.get("access", "read")) for p in fields["params"] if p.get("access") != "workspace")
+    sizes = tuple(fields.get("sizes", ()))
+    # the interpreter launches by itself, and has workspaces of its own
+    whole = Launch(kernel.name, ("1",), ("1",), "0", tuple(range(len(params) + len(sizes))))
+    return Contract(entry=kernel.name, target="interpreter", arch="", knobs=(), launches=(whole,), params=params,
+                    sizes=sizes, requires=tuple(fields.get("requires", ())))

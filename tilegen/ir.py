@@ -124,11 +124,13 @@ class Knob(Node):
 
 @dataclass(frozen=True)
 class Param(Node):
-    """A tensor (`buffer`) or scalar (`var`) argument. access: read, write, readwrite."""
+    """A tensor (`buffer`) or scalar (`var`) argument. access: read, write, readwrite. A `workspace` is memory
+    that the launcher allocates and no caller sees."""
     name: str
     buffer: Buffer | None = None
     var: Var | None = None
     access: str = "read"
+    workspace: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,8 @@ class Wish(Node):
 
 @dataclass(frozen=True)
 class Kernel(Node):
+    """One launch; or several that run in order, each a Kernel of its own in `launches` with the parameters
+    and sizes that it uses. Then grid, threads and body of the whole are empty."""
     name: str
     params: tuple[Param, ...]
     knobs: tuple[Knob, ...]
@@ -153,6 +157,7 @@ class Kernel(Node):
     plan: Any = field(default=None, compare=False)
     wishes: tuple[Wish, ...] = ()        # about the launch
     launch_loc: Loc | None = aside()    # of the T.Kernel line (loc is the def's)
+    launches: tuple[Kernel, ...] = ()
 
 
 # ---- Tile statements -----------------------------------------------------------------------------

@@ -15,10 +15,12 @@ from tilegen.emit.file import emit_file
 from tilegen.errors import TilegenError
 from tilegen.frontend.source import source_of
 from tilegen.language.tensors import PrimFunc
+from tilegen.launches import each_launch
 from tilegen.passes.check_async import check_async
 from tilegen.passes.check_bounds import check_bounds
 from tilegen.passes.check_defined import check_defined
 from tilegen.passes.check_shapes import check_shapes
+from tilegen.passes.check_workspaces import check_workspaces
 from tilegen.runtime.load import Loaded, load
 from tilegen.targets import Target
 
@@ -41,7 +43,8 @@ class Specialised:
         """Python -> Tile IR, which is checked."""
         kernel = frontend.parse(self.function, target=self.target.name, values=self.values)
         for check in CHECKS:
-            kernel = check(kernel, self.target)
+            kernel = each_launch(kernel, lambda launch, check=check: check(launch, self.target))
+        check_workspaces(kernel)
         check_outputs(kernel, self.outputs)
         return kernel
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilegen import ir
+from tilegen.launches import launches_of
 
 # How tightly operators bind, as in Python. A conditional expression binds least, a call most.
 _CONDITIONAL, _NOT, _UNARY, _ATOM = 1, 4, 12, 20
@@ -237,15 +238,21 @@ def _kernel(node: ir.Kernel) -> list[str]:
     lines = [_knob(k) for k in node.knobs]
     lines += [f'{v.name} = T.dynamic("{v.name}")' for v in node.sizes]
     lines += [""] if lines else []
-    lines += ["@T.prim_func", f"def {node.name}(", *(f"    {_param(p)}" for p in node.params), "):"]
+    lines += ["@T.prim_func", f"def {node.name}(", *(f"    {_param(p)}" for p in node.params if not p.workspace), "):"]
     lines += [f"    T.assume({expression(r)})" for r in node.requires]
+    lines += [f'    {p.name} = T.alloc_global({_tuple(p.buffer.shape)}, "{p.buffer.dtype}")'
+              for p in node.params if p.workspace]
+    return lines + [f"    {line}" for launch in launches_of(node) for line in _launch(launch)]
+
+
+def _launch(node: ir.Kernel) -> list[str]:
     threads = expression(node.threads[0]) if len(node.threads) == 1 else _tuple(node.threads)
     names = ", ".join(v.name for v in node.block_vars)
     names = f"({names})" if len(node.block_vars) > 1 else names
-    lines += [f"    # {line}" for line in _kernel_plan(node.plan)]
-    lines.append(f"    with T.Kernel({_list(node.grid)}, threads={threads}) as {names}:")
-    lines += [f"        {_wish(w)}" for w in node.wishes]
-    return lines + [f"    {line}" for line in _body(node.body)]
+    lines = [f"# {line}" for line in _kernel_plan(node.plan)]
+    lines.append(f"with T.Kernel({_list(node.grid)}, threads={threads}) as {names}:")
+    lines += [f"    {_wish(w)}" for w in node.wishes]
+    return lines + _body(node.body)
 
 
 def _wish(wish: ir.Wish) -> str:

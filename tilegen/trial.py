@@ -117,7 +117,7 @@ def make_arguments(contract: Contract, sizes: Mapping[str, int], given: Mapping[
     result is likely to be."""
     generator = numpy.random.default_rng(seed)
     arguments: dict[str, object] = {}
-    for p in contract.params:
+    for p in contract.caller_params:
         if p.is_array:
             shape = tuple(int(contract.value(extent, {**given, **sizes})) for extent in p.shape)
             arguments[p.name] = _unwritten(p, shape) if p.is_output else random(generator, p.dtype, shape)

@@ -22,7 +22,9 @@ int main(${ "int argc, char** argv" if test.sizes else "" })
 ${ indent(launch) }
 <% if not test.obstacle %>
 
-    reference(${ test.reference_arguments });
+//% for call in test.reference_calls
+    ${ call }
+//% endfor
     const double worst = ${ test.worst };
 <% if test.float_outputs %>
     // ${ test.tolerance_rule }

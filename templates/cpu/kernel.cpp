@@ -1,5 +1,5 @@
 <% if plan.shared %>
-// ---- Tiles: one set for each thread ------------------------------------------------------------
+${ frame.heading("Tiles: one set for each thread") }
 struct Tiles {
 //% for place in plan.shared
     alignas(64) ${ type(place.buffer.dtype) } ${ place.buffer.name }${ frame.shape(place.buffer) };
@@ -13,7 +13,7 @@ static Tiles& thread_tiles()
 }
 
 <% endif %>
-// ---- The kernel --------------------------------------------------------------------------------
+${ frame.heading("The kernel") }
 static void ${ kernel.name }_block(${ frame.cpu.block_parameters(body) })
 {
 ${ indent(body) }

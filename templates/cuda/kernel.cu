@@ -1,5 +1,5 @@
 <% if plan.shared %>
-// ---- Shared memory -----------------------------------------------------------------------------
+${ frame.heading("Shared memory") }
 struct Smem {
 //% for place in plan.shared
     alignas(16) ${ type(place.buffer.dtype) } ${ place.buffer.name }${ frame.shape(place.buffer) };${ "  // " ~ place.reason if place.reason else "" }
@@ -11,13 +11,13 @@ static_assert(SMEM_BYTES <= ${ target.max_shared }, "a block of ${ target.arch }
 <% endif %>
 <% if axes %>
 
-// ---- Layouts: the element that this thread holds in a slot -------------------------------------
+${ frame.heading("Layouts: the element that this thread holds in a slot") }
 //% for axis in axes
 ${ frame.layout_function(axis) }
 //% endfor
 <% endif %>
 
-// ---- The kernel --------------------------------------------------------------------------------
+${ frame.heading("The kernel") }
 extern "C" __global__ void __launch_bounds__(THREADS, ${ frame.min_blocks })
 ${ kernel.name }(${ frame.signature() })
 {

@@ -2,10 +2,12 @@
 ${ t.kernel_type }* const ${ t.name }_device = upload<${ t.kernel_type }>(${ t.name });
 <% endfor %>
 
-const dim3 grid(${ test.grid });
-<% if test.shared and test.opts_in %>
-check(${ api }FuncSetAttribute(reinterpret_cast<const void*>(${ test.entry_name }), ${ api }FuncAttributeMaxDynamicSharedMemorySize, ${ test.shared }));
-<% endif %>
+//% for one in test.launches
+const dim3 ${ one.grid_name }(${ one.grid });
+//% endfor
+//% for one in test.launches if one.shared and test.opts_in
+check(${ api }FuncSetAttribute(reinterpret_cast<const void*>(${ one.entry }), ${ api }FuncAttributeMaxDynamicSharedMemorySize, ${ one.shared }));
+//% endfor
 const auto launch = [&] {
 ${ indent(test.device_call) }
 };

@@ -1,16 +1,9 @@
-"""Kernels without T.Kernel, or with two."""
+"""Kernels without T.Kernel."""
 import tilegen.language as T
 
 
 def without(A: T.Tensor[(64,), "float32"]):  # error: TG0009 has no T.Kernel
     """Nothing is launched."""
-
-
-def two(A: T.Tensor[(64,), "float32"]):
-    with T.Kernel(1) as bx:
-        A[bx] = 0
-    with T.Kernel(2) as bx:  # error: TG0009 the first is at line 10
-        A[bx] = 0
 
 
 def factory_without_kernel(M=64):  # error: TG0009 returns NoneType

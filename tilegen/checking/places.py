@@ -64,7 +64,7 @@ class Emulator:
     def _run(self, kernel: emulated.EmulatedKernel, arguments: Mapping[str, object], order: str,
              watch: tuple[int, int] = (-1, 0)) -> Report:
         bound = self._binder.bind((), arguments)
-        if bound.geometry.is_empty:
+        if bound.is_empty:
             return Report()
         report = kernel.attempt(bound, kernel.prepare(bound), order, self._seed, watch)
         if report.fault is None:
@@ -99,7 +99,7 @@ class Native:
     def attempt(self, arguments: Mapping[str, object], order: str) -> Report:
         """Runs the program once."""
         bound = self._binder.bind((), arguments)
-        return Report(fault=None if bound.geometry.is_empty else self._kernel.attempt(self._kernel.prepare(bound)))
+        return Report(fault=None if bound.is_empty else self._kernel.attempt(self._kernel.prepare(bound)))
 
 
 class Gpu:
@@ -116,7 +116,7 @@ class Gpu:
     def attempt(self, arguments: Mapping[str, object], order: str) -> Report:
         """Runs the file once; what the driver reports is the fault."""
         bound = self._binder.bind((), arguments)
-        if bound.geometry.is_empty:
+        if bound.is_empty:
             return Report()
         try:
             self._kernel.launch(bound, self._kernel.prepare(bound))    # which waits, for arrays of the host

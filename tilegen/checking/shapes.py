@@ -93,9 +93,10 @@ def _vectors(tile: int) -> int:
 # ---- Tiles ---------------------------------------------------------------------------------------
 def extents_of(contract: Contract, reference: ir.Kernel | None) -> dict[str, Extent]:
     """How each size is divided, and limited."""
+    grid = [e for launch in contract.launches for e in launch.grid]
     tiles = _loop_tiles(reference) if reference is not None else {}
-    blocks = {name for name in contract.sizes for e in contract.grid if re.search(rf"\b{name}\b", e)}
-    for expression in contract.grid:
+    blocks = {name for name in contract.sizes for e in grid if re.search(rf"\b{name}\b", e)}
+    for expression in grid:
         tiles |= {name: _number(contract, tile) for name, tile in _CEILDIV.findall(expression)}
         tiles |= {expression: 1} if expression in contract.sizes else {}
     limits = _conditions(contract, _AT_MOST)

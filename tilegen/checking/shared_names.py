@@ -37,7 +37,8 @@ class SharedNames:
 
     def __init__(self, text: str, contract: Contract) -> None:
         found = _STRUCT.search(text)
-        alone = len(re.findall(r"^\s*(?:extern\s+)?__shared__\s", text, re.MULTILINE)) == 1
+        declared = re.findall(r"^\s*(?:extern\s+)?__shared__\s", text, re.MULTILINE)
+        alone = text.count("struct Smem") == 1 and len(declared) == 1
         try:
             self._members = _members(found[1], contract) if found and alone else []
         except (TilegenError, KeyError):

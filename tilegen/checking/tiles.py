@@ -36,6 +36,9 @@ class _Write:
 def tile_of(kernel: ir.Kernel, name: str, index: tuple[int, ...], values: Mapping[str, int]) -> Tile | None:
     """The tile of element `index` of the tensor `name`; `values` are knobs and sizes by name. None where the
     indices are not known before the kernel runs."""
+    for launch in reversed(kernel.launches):                # the last one that writes it
+        if found := tile_of(launch, name, index, values):
+            return found
     fixed = {key: (value, value) for key, value in values.items()}
     grid = [int(arith.evaluate(extent, dict(values)) or 0) for extent in kernel.grid]
     if math.prod(grid) > _MOST_BLOCKS:

@@ -8,6 +8,7 @@ import re
 
 from tilegen import ir
 from tilegen.emit.expressions import Printer
+from tilegen.emit.launches import Spoken
 from tilegen.emit.text import COLUMNS
 from tilegen.targets.base import Target
 
@@ -29,15 +30,20 @@ def digest(shown: str) -> str:
     return "sha256:" + hashlib.sha256(shown.encode()).hexdigest()[:16]
 
 
-def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str], ranges, shared: str,
+def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str], ranges, launches: list[Spoken],
            ir_hash: str) -> dict:
     """The contract without its line map. Knobs that the file does not hold (not `known`) are written
     as their values."""
-    kernel = ir.substitute(kernel, {k.name: ir.Const(k.value) for k in kernel.knobs if k.name not in known})
+    values = {k.name: ir.Const(k.value) for k in kernel.knobs if k.name not in known}
+    kernel = ir.substitute(kernel, values)
     e = ContractPrinter(target, ranges)
-    grid = [e(g) for g in kernel.grid] + ["1"] * (3 - len(kernel.grid))
-    result: dict = {"entry": kernel.name, "target": target.name, "arch": target.arch, "knobs": knobs, "grid": grid,
-                    "block": "THREADS" if target.family == "gpu" else "1", "shared": shared,
+    how = [_launch(launch, values, e) for launch in launches]
+    if kernel.launches:
+        how = {"launches": [{"entry": launch.kernel.name, **its, "arguments": _arguments(launch.kernel)}
+                            for launch, its in zip(launches, how)]}
+    else:
+        how, = how
+    result: dict = {"entry": kernel.name, "target": target.name, "arch": target.arch, "knobs": knobs, **how,
                     "params": [_param(p, e) for p in kernel.params]}
     if kernel.sizes:
         result["sizes"] = [s.name for s in kernel.sizes]
@@ -48,11 +54,21 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     return result
 
 
+def _launch(launch: Spoken, values: dict[str, ir.Expr], e: Printer) -> dict:
+    grid = [e(ir.substitute(g, values)) for g in launch.kernel.grid]
+    return {"grid": grid + ["1"] * (3 - len(grid)), "block": launch.threads, "shared": launch.shared}
+
+
+def _arguments(launch: ir.Kernel) -> list[str]:
+    return [p.name for p in launch.params] + [size.name for size in launch.sizes]
+
+
 def _param(p: ir.Param, e: Printer) -> dict:
     if p.buffer is None:
         return {"name": p.name, "dtype": p.var.dtype.name}
+    access = "workspace" if p.workspace else p.access
     shape = [e(x) for x in p.buffer.shape]
-    return {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": shape, "access": p.access}
+    return {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": shape, "access": access}
 
 
 def line_map(text: str, source: str) -> dict[str, list[int]]:

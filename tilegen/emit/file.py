@@ -6,13 +6,14 @@ import os
 import re
 
 from tilegen import arith, ir, printer
-from tilegen.emit import constants, contract, device_functions, selftest, templates
+from tilegen.emit import constants, contract, device_functions, launches, selftest, templates
 from tilegen.emit.cpu_entry import CpuEntry
 from tilegen.emit.expressions import Printer
 from tilegen.emit.provenance import provenance
 from tilegen.emit.source_lines import origin
 from tilegen.emit.statements import Emitter
 from tilegen.emit.text import COLUMNS, wrap
+from tilegen.launches import launches_of
 from tilegen.layout import Axis, thread_name
 from tilegen.passes.planner import memory_name
 from tilegen.passes.ranges import collect
@@ -23,51 +24,47 @@ from tilegen.targets.base import Target
 def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: str = "") -> str:
     """The text of a planned kernel for `target`. `original` is the kernel before planning, from which
     the self-test's plain loops come; `command` is what regenerates the file."""
-    frame = Frame(kernel, target)
-    body = frame.kernel_text()
-    hardware, plain = device_functions.needed(target, body, frame.own, kernel=kernel)
+    parts = launches.parts(kernel, original, target, [Frame(launch, target, kernel) for launch in launches_of(kernel)])
+    body = "\n\n".join(part.text.rstrip("\n") for part in parts) + "\n"
+    own = {name for part in parts for name in part.frame.own}
+    e = Printer(target, {name: r for part in parts for name, r in part.frame.e.ranges.items()})
+    hardware, plain = device_functions.needed(target, body, own, kernel=kernel)
     everything = "\n".join([body, *hardware, *plain])
-    kept, checks = constants.used(constants.all_constants(kernel, original), kernel.plan.checks, everything)
+    kept, checks = constants.used(*launches.merged(parts), everything)
     knobs = [c for c in kept if c.knob]
     derived = [c for c in kept if not c.knob]
     text = templates.render(
         target.folders,
         "file",
-        frame=frame,
         kernel=kernel,
         target=target,
         hardware=hardware,
         plain=plain,
         body=body,
-        provenance=provenance(kernel, target, frame.e, command),
-        knobs=constants.knob_lines(knobs, checks, frame.e),
-        derived=constants.derived_lines(derived, frame.e),
-        checks=constants.check_lines(checks, frame.e),
+        provenance=provenance(kernel, target, e, command),
+        knobs=constants.knob_lines(knobs, checks, e),
+        derived=constants.derived_lines(derived, e),
+        checks=constants.check_lines(checks, e),
     )
     text = wrap(text)
-    facts = contract.fields(
-        kernel,
-        target,
-        [c.name for c in knobs],
-        {c.name for c in kept},
-        frame.e.ranges,
-        frame.shared_bytes(),
-        contract.digest(printer.show(original)),
-    )
+    names, defined = [c.name for c in knobs], {c.name for c in kept}
+    spoken = [launches.spoken(part, target) for part in parts]
+    facts = contract.fields(kernel, target, names, defined, e.ranges, spoken, contract.digest(printer.show(original)))
     facts["map"] = contract.line_map(text, os.path.basename(kernel.loc.file) if kernel.loc else "")
-    parts = [text.rstrip("\n"), "", contract.render(facts)]
-    test = selftest.render(original, target, frame.shared_bytes(), {c.name for c in kept})
-    return "\n".join(parts + (["", wrap(test)] if test else [])) + "\n"
+    pieces = [text.rstrip("\n"), "", contract.render(facts)]
+    test = selftest.render(original, target, spoken, defined)
+    return "\n".join(pieces + (["", wrap(test)] if test else [])) + "\n"
 
 
 class Frame:
-    """The parts of one file that need the kernel and the printer."""
+    """The parts of one launch in the file that need the kernel and the printer; `whole` is the kernel with all
+    its launches."""
 
-    def __init__(self, kernel: ir.Kernel, target: Target) -> None:
-        self.kernel, self.target = kernel, target
+    def __init__(self, kernel: ir.Kernel, target: Target, whole: ir.Kernel) -> None:
+        self.kernel, self.target, self.whole = kernel, target, whole
         self.plan: KernelPlan = kernel.plan
         ranges = collect(kernel).ranges | {c.name: (c.value, c.value) for c in self.plan.constants}
-        self.own = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Var, ir.Buffer))}
+        self.own = {n.name for n in ir.walk(whole) if isinstance(n, (ir.Var, ir.Buffer))}
         self.memory = memory_name(kernel, target.family)
         scopes = {"gpu": ("shared",), "cpu": ("shared", "fragment")}[target.family]
         self.e = Printer(target, ranges, dict.fromkeys(scopes, f"{self.memory}."))
@@ -92,6 +89,11 @@ class Frame:
             body=statements,
             axes=[a for a in self.plan.axes if a.name + "(" in statements],
         )
+
+    def heading(self, title: str) -> str:
+        """`// ---- The kernel ---...`, with the name of the launch where the file has several."""
+        line = f"// ---- {title}{f' ({self.kernel.name})' if self.whole.launches else ''} "
+        return line.ljust(COLUMNS - 1, "-")
 
     def signature(self) -> str:
         """The parameters of the entry, as C++."""

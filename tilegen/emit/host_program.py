@@ -11,12 +11,30 @@ from tilegen.emit import reference, tolerance, work
 from tilegen.emit.default_sizes import default_sizes
 from tilegen.emit.host_expressions import HostPrinter, element_type
 from tilegen.emit.host_names import is_free
+from tilegen.emit.launches import Spoken
 from tilegen.emit.host_tensors import FIELDS, HostTensor, small_float
 from tilegen.emit.text import COLUMNS
+from tilegen.launches import launches_of
 from tilegen.passes.ranges import collect
 from tilegen.targets.base import Target
 
 SCALARS = {"float": "1.5", "int": "3", "uint": "3", "bool": "true"}
+
+
+@dataclass(frozen=True)
+class HostLaunch:
+    """A launch in the program: its function, its grid, and the dynamic shared memory of a block ('' for none)."""
+
+    entry: str
+    grid_name: str
+    grid: str
+    threads: str
+    shared: str
+    kernel: ir.Kernel
+
+    @property
+    def configuration(self) -> str:
+        return ", ".join([self.grid_name, self.threads, *([self.shared] if self.shared else [])])
 
 
 @dataclass(frozen=True)
@@ -27,7 +45,7 @@ class HostProgram:
     kernel: ir.Kernel
     entry: ir.Kernel
     target: Target
-    shared_text: str | None
+    spoken: tuple[Spoken, ...]
 
     @cached_property
     def e(self) -> HostPrinter:
@@ -36,11 +54,24 @@ class HostProgram:
     # ---- Parts of the file -----------------------------------------------------------------------
     @cached_property
     def obstacle(self) -> str:
-        return reference.obstacle(self.kernel)
+        return next(filter(None, map(reference.obstacle, launches_of(self.kernel))), "")
 
     @cached_property
     def reference(self) -> str:
-        return "" if self.obstacle else reference.render(self.kernel, self.e)
+        if self.obstacle:
+            return ""
+        launches = zip(self.reference_names, launches_of(self.kernel))
+        return "\n\n".join(reference.render(launch, self.e, name) for name, launch in launches)
+
+    @property
+    def reference_names(self) -> list[str]:
+        """The functions of the plain loops, one for each launch."""
+        return [f"reference{tail}" for tail in self.tails]
+
+    @property
+    def tails(self) -> list[str]:
+        """What tells the names of several launches apart."""
+        return [f"_{number}" for number, _ in enumerate(self.spoken, 1)] if self.kernel.launches else [""]
 
     @property
     def small_floats(self) -> list[dict]:
@@ -62,13 +93,18 @@ class HostProgram:
     # ---- Arguments -------------------------------------------------------------------------------
     @cached_property
     def tensors(self) -> list[HostTensor]:
-        return [HostTensor(p.name, p.buffer.dtype, ", ".join(self.e(x) for x in p.buffer.shape), p.access,
+        return [HostTensor(p.name, p.buffer.dtype, ", ".join(self.e(x) for x in p.buffer.shape),
+                           "workspace" if p.workspace else p.access,
                            self.target.type(p.buffer.dtype))
                 for p in self.kernel.params if p.buffer is not None]
 
     @property
     def outputs(self) -> list[HostTensor]:
         return [t for t in self.tensors if t.is_output]
+
+    @cached_property
+    def workspaces(self) -> set[str]:
+        return {p.name for p in self.kernel.params if p.workspace}
 
     @property
     def scalars(self) -> list[tuple[str, str, str]]:
@@ -83,37 +119,41 @@ class HostProgram:
         numbers = default_sizes(self.kernel)
         return [(v.name, numbers[v.name]) for v in self.kernel.sizes]
 
-    @property
-    def entry_name(self) -> str:
-        """The kernel's name where no local name hides it."""
-        return self.entry.name if is_free(self.entry.name) else f"::{self.entry.name}"
-
-    def arguments(self, tensor: Callable[[HostTensor], str]) -> str:
-        """The arguments of the kernel; `tensor` gives the text for a tensor."""
+    def arguments(self, launch: ir.Kernel, tensor: Callable[[HostTensor], str]) -> str:
+        """The arguments of a launch; `tensor` gives the text for a tensor."""
         by_name = {t.name: t for t in self.tensors}
-        texts = [tensor(by_name[p.name]) if p.buffer is not None else _scalar(p, self.target)
-                 for p in self.kernel.params]
-        return ", ".join(texts + [name for name, _ in self.sizes])
+        texts = [tensor(by_name[p.name]) if p.buffer is not None else _scalar(p, self.target) for p in launch.params]
+        return ", ".join(texts + [size.name for size in launch.sizes])
+
+    @cached_property
+    def launches(self) -> list[HostLaunch]:
+        """Each launch as the program spells it."""
+        return [HostLaunch(spoken.kernel.name if is_free(spoken.kernel.name) else f"::{spoken.kernel.name}",
+                           f"grid{tail}", ", ".join(map(self.e, launch.grid)), spoken.threads,
+                           "" if spoken.shared == "0" else spoken.shared, launch)
+                for spoken, launch, tail in zip(self.spoken, launches_of(self.kernel), self.tails)]
 
     @property
     def device_call(self) -> str:
-        """matmul<<<grid, THREADS, SMEM_BYTES>>>(A_device, ..., M, N, K);"""
-        shared = f", {self.shared}" if self.shared else ""
-        launch = f"{self.entry_name}<<<grid, THREADS{shared}>>>"
-        return _call(launch, self.arguments(lambda t: f"{t.name}_device"))
+        """matmul<<<grid, THREADS, SMEM_BYTES>>>(A_device, ..., M, N, K); for each launch"""
+        return "\n".join(_call(f"{one.entry}<<<{one.configuration}>>>",
+                               self.arguments(one.kernel, lambda t: f"{t.name}_device")) for one in self.launches)
 
     @property
     def host_call(self) -> str:
         def cast(t: HostTensor) -> str:
             data = f"{t.name}.data.data()"
             return data if t.type == t.kernel_type else f"reinterpret_cast<{t.kernel_type}*>({data})"
-        return _call(self.entry_name, self.arguments(cast))
+        return "\n".join(_call(one.entry, self.arguments(one.kernel, cast)) for one in self.launches)
 
     @property
-    def reference_arguments(self) -> str:
+    def reference_calls(self) -> list[str]:
         outputs = {t.name for t in self.outputs}
-        names = [f"{p.name}_want" if p.name in outputs else p.name for p in self.kernel.params]
-        return ", ".join(names + [name for name, _ in self.sizes])
+        calls = []
+        for name, launch in zip(self.reference_names, launches_of(self.kernel)):
+            names = [f"{p.name}_want" if p.name in outputs else p.name for p in launch.params]
+            calls.append(f"{name}({', '.join(names + [size.name for size in launch.sizes])});")
+        return calls
 
     @property
     def requirements(self) -> list[tuple[str, str]]:
@@ -127,18 +167,6 @@ class HostProgram:
         return found
 
     # ---- Launch, work, tolerance -----------------------------------------------------------------
-    @property
-    def grid(self) -> str:
-        return ", ".join(self.e(extent) for extent in self.kernel.grid)
-
-    @property
-    def shared(self) -> str:
-        """The dynamic shared memory of a launch, '' for none."""
-        if self.shared_text is not None:
-            return "" if self.shared_text == "0" else self.shared_text
-        allocations = (n.buffer for n in ir.walk(self.kernel.body) if isinstance(n, ir.Alloc))
-        return "SMEM_BYTES" if any(b.scope == "shared" for b in allocations) else ""
-
     @property
     def opts_in(self) -> bool:
         """Whether a launch with much dynamic shared memory has to be announced: on CUDA above 48 KB, on

@@ -30,12 +30,12 @@ class HostTensor:
 
     @property
     def is_output(self) -> bool:
-        return self.access != "read"
+        return self.access not in ("read", "workspace")
 
     @property
     def random(self) -> str:
         """An expression for one random element; '' for what the kernel only writes."""
-        if self.access == "write":
+        if self.access in ("write", "workspace"):
             return ""
         if self.dtype.is_small_float:
             return f"{self.type}(uniform({1 << DIGITS[self.dtype.name]}))"

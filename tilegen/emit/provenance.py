@@ -17,8 +17,9 @@ _ROOM = COLUMNS - len("// ") - len(_LABEL)
 
 def provenance(kernel: ir.Kernel, target: Target, e: Printer, command: str) -> list[str]:
     """The lines, without their comment signs. `command` is what regenerates the file."""
-    inputs = ", ".join(_tensor(p, e) for p in kernel.params if p.access != "write" or p.buffer is None)
-    outputs = ", ".join(_tensor(p, e) for p in kernel.params if p.access == "write" and p.buffer is not None)
+    inputs = ", ".join(_tensor(p, e) for p in kernel.params
+                       if not p.workspace and (p.access != "write" or p.buffer is None))
+    outputs = ", ".join(_tensor(p, e) for p in kernel.params if p.access == "write" and _is_seen(p))
     name = os.path.basename(kernel.loc.file) if kernel.loc else "kernel.py"
     file = f"{kernel.name}{target.suffix}"
     command = command or f"tilegen emit {name} -t {target.name} -a {target.arch} -o {file}"
@@ -33,8 +34,25 @@ def provenance(kernel: ir.Kernel, target: Target, e: Printer, command: str) -> l
         f"  alone       {target.compile_line.format(file=kernel.name)}",
         "",
         f"Work    {_flops(kernel, e)} flop, {work.text(work.traffic(kernel), e)} bytes.",
-        _ledger(kernel, target),
+        *_launches(kernel, target, e),
     ]
+
+
+def _is_seen(p: ir.Param) -> bool:
+    return p.buffer is not None and not p.workspace
+
+
+def _launches(kernel: ir.Kernel, target: Target, e: Printer) -> list[str]:
+    """What each launch needs, and the memory between them."""
+    spaces = ", ".join(f"{_tensor(p, e)} of {p.buffer.dtype}" for p in kernel.params if p.workspace)
+    lines = [f"Memory  {spaces}: allocated by the launcher."] if spaces else []
+    if not kernel.launches:
+        return [*lines, _ledger(kernel, target)]
+    lines += ["", "Launches, in order:"]
+    for launch in kernel.launches:
+        names = ", ".join([*(p.name for p in launch.params), *(size.name for size in launch.sizes)])
+        lines += [f"  {launch.name}({names})", f"    {_ledger(launch, target)}"]
+    return lines
 
 
 def _tensor(p: ir.Param, e: Printer) -> str:

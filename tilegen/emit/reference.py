@@ -36,8 +36,8 @@ def obstacle(kernel: ir.Kernel) -> str:
     return ""
 
 
-def render(kernel: ir.Kernel, e: HostPrinter) -> str:
-    """`static void reference(...)`: the text of an unplanned kernel without obstacles."""
+def render(kernel: ir.Kernel, e: HostPrinter, name: str = "reference") -> str:
+    """`static void reference(...)`: the text of an unplanned launch without obstacles."""
     kernel = ir.rewrite(kernel, lambda n: () if isinstance(n, (ir.Print, ir.Sync)) else None)
     writer = PlainText(e, knob_values(kernel))
     text = writer.body(_without_unused(kernel.body))
@@ -48,7 +48,7 @@ def render(kernel: ir.Kernel, e: HostPrinter) -> str:
         text = f"#pragma omp parallel for{_collapse(len(kernel.grid))}\n{text}"
     launch = origin(ir.Raw("", loc=kernel.launch_loc))
     text = f"// {launch}\n{text}" if launch else text
-    return f"static void reference({', '.join(_parameters(kernel))})\n{{\n{indent(text)}\n}}"
+    return f"static void {name}({', '.join(_parameters(kernel))})\n{{\n{indent(text)}\n}}"
 
 
 def _blocks(kernel: ir.Kernel) -> list[tuple[str, ir.Expr]]:

@@ -13,6 +13,8 @@ from tilegen import ir
 from tilegen.emit import templates
 from tilegen.emit.host_names import distinct
 from tilegen.emit.host_program import HostProgram
+from tilegen.emit.launches import Spoken
+from tilegen.launches import launches_of
 from tilegen.targets.base import Target
 
 _NOTE = "// The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits."
@@ -27,20 +29,25 @@ _HEADERS = {
     "memory": r"std::make_unique\b", "random": r"std::mt19937\b", "vector": r"std::vector\b"}
 
 
-def render(kernel: ir.Kernel, target: Target, shared: str | None = None,
+def render(kernel: ir.Kernel, target: Target, launches: list[Spoken] | None = None,
            defined: Container[str] | None = None) -> str:
     """The text of the section, from `#ifdef TILEGEN_MAIN` to `#endif`, for an unplanned kernel.
 
-    `shared` is the file's expression of the shared memory of a block ("0" for none; where it is not
-    given, SMEM_BYTES for kernels with shared tiles). `defined` holds the knobs that are constants of the
+    `launches` say how the file spells the threads and the shared memory of each launch (where they are not
+    given: THREADS, and SMEM_BYTES for kernels with shared tiles). `defined` holds the knobs that are constants of the
     file; the others are written as numbers.
     """
     if defined is not None:
         values = {k.name: ir.const(k.value) for k in kernel.knobs if k.name not in defined}
         kernel = ir.substitute(kernel, values)
-    test = HostProgram(distinct(kernel), kernel, target, shared)
+    test = HostProgram(distinct(kernel), kernel, target, tuple(launches or map(_spoken, launches_of(kernel))))
     parts = _parts(test)
     return templates.render(target.folders, "selftest", headers=_headers("\n".join(parts)), parts=parts)
+
+
+def _spoken(launch: ir.Kernel) -> Spoken:
+    shared = any(isinstance(n, ir.Alloc) and n.buffer.scope == "shared" for n in ir.walk(launch.body))
+    return Spoken(launch, "THREADS", "SMEM_BYTES" if shared else "0")
 
 
 def _parts(test: HostProgram) -> list[str]:

@@ -8,6 +8,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType, float32, float64, tfloat32
 from tilegen.emit.reference import rounds
 from tilegen.emit.work import cancel
+from tilegen.launches import launches_of
 from tilegen.passes.ranges import Ranges, collect
 
 # The error that one rounding may add, relative to the result: some units in the last place.
@@ -27,7 +28,8 @@ class Rounding:
 def roundings(kernel: ir.Kernel) -> list[Rounding]:
     """Every place that rounds a float, in program order."""
     found: list[Rounding] = []
-    _collect(kernel.body, (), tuple(kernel.grid), collect(kernel), found)
+    for launch in launches_of(kernel):
+        _collect(launch.body, (), tuple(launch.grid), collect(launch), found)
     return found
 
 

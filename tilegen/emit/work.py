@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilegen import arith, ir
+from tilegen.launches import launches_of
 
 # Operations counted as one flop each.
 _FLOPS = ("+", "-", "*", "/", "min", "max")
@@ -12,7 +13,8 @@ def flops(kernel: ir.Kernel) -> list[list[ir.Expr]]:
     """A sum of products: the factors of each term. Work on the padding of ragged tiles is not
     counted: ceildiv(M, BM) blocks of BM rows are M rows."""
     terms: list[list[ir.Expr]] = []
-    _collect(kernel.body, list(kernel.grid), terms)
+    for launch in launches_of(kernel):
+        _collect(launch.body, list(launch.grid), terms)
     order = [size.name for size in kernel.sizes]
 
     def rank(factor: ir.Expr) -> int:

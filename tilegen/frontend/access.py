@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilegen import ir
 from tilegen.errors import Loc, Note, TilegenError
+from tilegen.launches import launches_of
 
 
 def with_access(kernel: ir.Kernel) -> ir.Kernel:
@@ -16,7 +17,7 @@ def with_access(kernel: ir.Kernel) -> ir.Kernel:
     """
     reads: dict[str, Loc | None] = {}
     writes: dict[str, Loc | None] = {}
-    for node in ir.walk(kernel.body):
+    for node in (node for launch in launches_of(kernel) for node in ir.walk(launch.body)):
         for buffer, loc in read_by(node):
             reads.setdefault(buffer.name, loc)
         for buffer, loc in written_by(node):

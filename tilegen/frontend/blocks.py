@@ -25,28 +25,29 @@ def with_statement(parser: Parser, node: ast.With) -> None:
                                "only T.Kernel(...) opens a block")
         if position or parser.builder.inside_kernel:
             raise parser.error("TG0006", "T.Kernel inside of T.Kernel", item.context_expr,
-                               "a kernel has one T.Kernel block")
+                               "end the first block, and open the second beside it")
         _launch(parser, node, item, value)
 
 
 def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) -> None:
-    if parser.launch is not None:
-        raise parser.error("TG0009", "a second T.Kernel in one kernel; the first is at line "
-                           f"{parser.launch_loc.line}",
-                           item.context_expr, "write two kernels")
+    """Each launch becomes a function of its own, so that its names are free again after it."""
     builder = parser.builder
-    parser.launch, parser.launch_loc = launch, parser.loc(item.context_expr)
+    loc = parser.loc(item.context_expr)
     names = _block_names(parser, item, len(launch.grid))
     builder.inside_kernel, builder.threads = True, launch.threads
+    builder.stream, builder.reducers, builder.wishes = None, {}, []
     with parser.block("kernel") as block:
-        unique = [builder.unique(name if name != "_" else f"b{'xyz'[k]}") for k, name in enumerate(names)]
-        builder.block_vars = tuple(ir.Var(name, kind="block", loc=parser.launch_loc) for name in unique)
+        own = [builder.unique(name if name != "_" else f"b{'xyz'[k]}") for k, name in enumerate(names)]
+        builder.block_vars = tuple(ir.Var(name, kind="block", loc=loc) for name in own)
         for name, var in zip(names, builder.block_vars):
             parser.bind(name, var, item.context_expr)
         _carry_variables(parser, node)
         parser.body(node.body)
     builder.inside_kernel = False
-    parser.kernel_statements = tuple(block.statements)
+    statements = tuple(block.statements)
+    builder.taken -= {*own, *(n.buffer.name for n in ir.walk(statements) if isinstance(n, ir.Alloc))}
+    parser.launches.append(ir.Kernel("", (), (), (), launch.grid, builder.block_vars, launch.threads, statements,
+                                     wishes=tuple(builder.wishes), loc=loc, launch_loc=loc))
 
 
 def _block_names(parser: Parser, item: ast.withitem, count: int) -> list[str]:

@@ -13,6 +13,7 @@ from tilegen.errors import Loc, TilegenError
 from tilegen.frontend import blocks, calls, expressions, statements, subscripts
 from tilegen.frontend.access import with_access
 from tilegen.frontend.constants import Constants, assigned_names, parameters_of, variables
+from tilegen.frontend.launches import divided, joined, sizes_of
 from tilegen.frontend.lookup import plain_number
 from tilegen.frontend.outside import Outside
 from tilegen.frontend.parser import Frame, Parser, Widen
@@ -114,27 +115,26 @@ def _parse(function: Any, names: dict[str, Any], source: Source, target: str, va
 
 def _finish(parser: Parser, signature: Signature, function: Any) -> ir.Kernel:
     source, builder = parser.frame.source, parser.builder
-    if parser.launch is None:
+    if not parser.launches:
         raise TilegenError("TG0009", f"{source.node.name} has no T.Kernel", source.name_loc(),
                            "put the work into: with T.Kernel(blocks, threads=128) as bx:")
     params = signature.finish()
-    lets = _used_lets(parser)
-    kernel = ir.Kernel(_kernel_name(source), params, (), (), parser.launch.grid, builder.block_vars,
-                       parser.launch.threads, (*lets, *parser.kernel_statements), tuple(builder.requires),
-                       wishes=tuple(builder.wishes), loc=source.name_loc(), launch_loc=parser.launch_loc)
+    launches = [replace(launch, body=(*_used_lets(parser, launch), *launch.body)) for launch in parser.launches]
+    kernel = joined(launches, ir.Kernel(_kernel_name(source), params, (), (), (), (), (), (), tuple(builder.requires),
+                                        loc=source.name_loc()))
     _require_sizes(parser, params, kernel)
     kernel, fixed = _fix_sizes(kernel, parser.constants)
     _require_known(parser, signature, fixed, function)
     locals_of_factories = [name for factory in source.factories for name in assigned_names(factory)]
     order = [*signature.parameters, *_factory_parameters(source), *locals_of_factories]
     knobs = parser.constants.used(kernel, order)
-    return with_access(replace(kernel, knobs=knobs, sizes=_sizes(kernel)))
+    return divided(with_access(replace(kernel, knobs=knobs, sizes=sizes_of(kernel))))
 
 
-def _used_lets(parser: Parser) -> list[ir.Stmt]:
+def _used_lets(parser: Parser, launch: ir.Kernel) -> list[ir.Stmt]:
     """The constants bound before T.Kernel that its body uses, in order."""
     lets = [s for s in parser.builder.blocks[0].statements if isinstance(s, ir.Let)]
-    needed = {name for s in parser.kernel_statements for name in arith.names(s)}
+    needed = {name for s in launch.body for name in arith.names(s)}
     result = []
     for let in reversed(lets):
         if let.var.name in needed:
@@ -155,7 +155,7 @@ def _factory_parameters(source: Source) -> list[str]:
 
 def _require_sizes(parser: Parser, params: tuple[ir.Param, ...], kernel: ir.Kernel) -> None:
     """Each size has to follow from the shape of a tensor, and has its name for itself."""
-    shaped = {var.name for param in params for var in variables(param)}
+    shaped = {var.name for param in params if not param.workspace for var in variables(param)}
     for var in variables(kernel):
         if var.kind == "size" and var.name not in shaped and var.name not in parser.constants.values:
             raise TilegenError("TG0010", f"the size {var.name} is in no tensor's shape: nothing tells it",
@@ -194,11 +194,3 @@ def _require_known(parser: Parser, signature: Signature, fixed: set[str], functi
                                source.name_loc(),
                                did_you_mean(name, known | sizes)
                                or f"known are {', '.join(sorted(known | sizes))}")
-
-
-def _sizes(kernel: ir.Kernel) -> tuple[ir.Var, ...]:
-    found: dict[str, ir.Var] = {}
-    for var in variables(kernel):
-        if var.kind == "size":
-            found.setdefault(var.name, replace(var, loc=None))
-    return tuple(found.values())

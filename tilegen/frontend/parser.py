@@ -19,7 +19,6 @@ from tilegen.frontend.names import Names, analyse
 from tilegen.frontend.outside import Outside
 from tilegen.frontend.source import Source
 from tilegen.language.builder import Block, Builder
-from tilegen.language.loops import Launch
 from tilegen.language.reserved import require_free
 from tilegen.language.sizes import Size
 
@@ -129,9 +128,7 @@ class Parser:
         self.whole: ast.expr | None = None   # the value of the present assignment or call statement
         self.fresh: ir.Buffer | None = None  # what T.alloc_var has just made
         self.pending_name = ""               # the name that the next call's result is assigned to
-        self.launch: Launch | None = None
-        self.launch_loc: Loc | None = None
-        self.kernel_statements: tuple[ir.Stmt, ...] = ()
+        self.launches: list[ir.Kernel] = []          # each T.Kernel, without parameters and sizes yet
         self.declared: dict[str, ir.Buffer] = {}     # tensors annotated in the body
 
     @property

@@ -134,7 +134,7 @@ class Signature:
         for name, node in self.undeclared.items():
             raise self.parser.error("TG0501", f"the parameter {name} has no value and no type", node,
                                     Undeclared(name).advice)
-        return (*self.params, *self.parser.builder.outputs)
+        return (*self.params, *self.parser.builder.outputs, *self.parser.builder.workspaces)
 
     def _refresh_knobs(self) -> None:
         """Knobs that are floats take the type of literals, which a float64 tensor decides."""

@@ -13,6 +13,7 @@ from tilegen.interpret.expressions import evaluate
 from tilegen.interpret.frame import Frame, Memory
 from tilegen.interpret.statements import execute
 from tilegen.interpret.values import Value, convert, numpy_dtype
+from tilegen.launches import launches_of
 
 
 def run(kernel: ir.Kernel, arguments: dict[str, Any], sizes: dict[str, int] | None = None) -> None:
@@ -32,9 +33,10 @@ def run(kernel: ir.Kernel, arguments: dict[str, Any], sizes: dict[str, int] | No
             if not evaluate(condition, frame):
                 raise TilegenError("TG0409", f"{kernel.name} requires a condition that does not hold",
                                    condition.loc or kernel.loc)
-        grid = [int(evaluate(extent, frame)) for extent in kernel.grid]
-        for block in numpy.ndindex(*reversed(grid)):
-            _run_block(kernel, frame, tuple(reversed(block)))
+        for launch in launches_of(kernel):
+            grid = [int(evaluate(extent, frame)) for extent in launch.grid]
+            for block in numpy.ndindex(*reversed(grid)):
+                _run_block(launch, frame, tuple(reversed(block)))
 
 
 def _run_block(kernel: ir.Kernel, launch: Frame, block: tuple[int, ...]) -> None:
@@ -46,7 +48,7 @@ def _run_block(kernel: ir.Kernel, launch: Frame, block: tuple[int, ...]) -> None
 
 # ---- Arguments -----------------------------------------------------------------------------------
 def _bind(kernel: ir.Kernel, arguments: dict[str, Any], sizes: dict[str, int]) -> Frame:
-    names = [p.name for p in kernel.params]
+    names = [p.name for p in kernel.params if not p.workspace]
     wrong = [n for n in names if n not in arguments] + [n for n in arguments if n not in names]
     if wrong:
         raise TilegenError("TG0401", f"{kernel.name} takes {', '.join(names)}; {wrong[0]} is "
@@ -58,6 +60,8 @@ def _bind(kernel: ir.Kernel, arguments: dict[str, Any], sizes: dict[str, int]) -
     scalars |= {v.name: numpy_dtype(v.dtype).type(sizes[v.name]) for v in kernel.sizes if v.name in sizes}
     frame = Frame(scalars, {})
     for param in kernel.params:
+        if param.workspace:
+            continue
         if param.buffer is None:
             scalars[param.name] = convert(numpy.asarray(arguments[param.name])[()], param.var.dtype)
         else:
@@ -69,7 +73,10 @@ def _bind(kernel: ir.Kernel, arguments: dict[str, Any], sizes: dict[str, int]) -
             raise TilegenError("TG0401", f"the size {size.name} does not follow from the shapes of arrays",
                                size.loc or kernel.loc, hint=f"give sizes={{'{size.name}': ...}}")
     for param in kernel.params:
-        if param.buffer is not None:
+        if param.workspace:
+            shape = tuple(int(evaluate(extent, frame)) for extent in param.buffer.shape)
+            frame.memory[param.buffer.name] = Memory.fresh(param.buffer, shape, ())
+        elif param.buffer is not None:
             _check_shape(param, frame)
     return frame
 

@@ -31,7 +31,7 @@ from tilegen.language.scalar import (
 )
 from tilegen.language.scans import cummax, cumsum
 from tilegen.language.scheduling import annotate_min_blocks_per_sm, use_swizzle
-from tilegen.language.tensors import Tensor, by_target, const, dynamic, empty, macro, prim_func
+from tilegen.language.tensors import Tensor, alloc_global, by_target, const, dynamic, empty, macro, prim_func
 from tilegen.language.tiles import GemmWarpPolicy, clear, copy, fill, gemm
 from tilegen.language.views import reshape, transpose, view
 from tilegen.language.warp_tiles import gemm_warp
@@ -44,7 +44,8 @@ Serial, Unroll, Vectorized = serial, unroll, vectorized
 
 __all__ = [
     "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Select", "Serial", "Tensor", "Unroll",
-    "Vectorized", "abs", "acos", "acosh", "all_of", "all_sync", "alloc_fragment", "alloc_local", "alloc_reducer",
+    "Vectorized", "abs", "acos", "acosh", "all_of", "all_sync", "alloc_fragment", "alloc_global", "alloc_local",
+    "alloc_reducer",
     "alloc_shared", "alloc_var", "annotate_min_blocks_per_sm", "any_of", "any_sync", "asin", "asinh", "assume",
     "atan", "atan2", "atanh", "atomic_add", "atomic_max", "atomic_min", "ballot_sync", "bfloat16", "bitwise_and",
     "bitwise_not", "bitwise_or", "bitwise_xor", "bool_", "by_target", "cast", "ceil", "ceildiv", "clamp", "clear",

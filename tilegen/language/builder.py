@@ -67,6 +67,7 @@ class Builder:
         self.stream: Any = None              # of random numbers, from T.rng_init
         self.reducers: dict[str, str] = {}   # buffer name -> operation, from T.alloc_reducer
         self.outputs: list[ir.Param] = []
+        self.workspaces: list[ir.Param] = []
         self.wishes: list[ir.Wish] = []
         self.warp_tiles: dict[Loc | None, WarpTiles] = {}    # by the place where a fragment is allocated
         self.taken: set[str] = set()         # names that no other declaration may use again

@@ -156,3 +156,19 @@ def empty(shape, dtype="float32"):
     return buffer
 
 
+@operation("function")
+def alloc_global(shape, dtype="float32"):
+    """A workspace in the memory of the device: `partial = T.alloc_global((splits, M, N), "float32")`.
+
+    The launcher allocates it for a call; it holds nothing until the kernel writes it, and all blocks and all
+    T.Kernel of the kernel see it. shape may use sizes. Raises TG0112 where it is read before any launch has
+    written it, TG0108 for an unknown dtype.
+    """
+    builder = current()
+    name = builder.unique(builder.result_name or "workspace")
+    buffer = ir.Buffer(name, as_shape(shape, "T.alloc_global", builder.argument("shape")),
+                       as_dtype(dtype, builder.argument("dtype")), "global", loc=builder.loc)
+    builder.workspaces.append(ir.Param(name, buffer=buffer, access="", workspace=True, loc=builder.loc))
+    return buffer
+
+

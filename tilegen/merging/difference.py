@@ -58,8 +58,9 @@ def launch(old: Contract, new: Contract, sizes: Mapping[str, Number]) -> list[Ro
     sides = [(contract, {name: value for name, value in sizes.items() if name in contract.sizes}) for contract in
              (old, new)]
     rows = []
-    for name, shown in _FIELDS.items():
-        texts = [shown(contract, known) for contract, known in sides]
+    fields = [_fields(contract, known) for contract, known in sides]
+    for name in dict.fromkeys([*fields[0], *fields[1]]):
+        texts = [of_side.get(name) for of_side in fields]
         if texts[0] != texts[1]:
             rows.append(Row(name, *texts))
     names = [p.name for p in old.params] + [p.name for p in new.params if p not in old.params]
@@ -78,28 +79,28 @@ def _param(param: Param) -> str:
     return kind if param.align == 1 else f"{kind}, aligned to {param.align}"
 
 
-def _expressions(name: str) -> Callable[[Contract, Mapping[str, Number]], str]:
-    """Shows the expressions of a field, and their values."""
-    def shown(contract: Contract, known: Mapping[str, Number]) -> str:
-        field = getattr(contract, name)
-        expressions = (field,) if isinstance(field, str) else field
-        text = ", ".join(expressions)
-        try:
-            values = ", ".join(str(contract.value(expression, known)) for expression in expressions)
-        except (KeyError, TilegenError):        # a size that is not known here
-            return text
-        return text if values == text else f"{text} = {values}"
-    return shown
+def _fields(contract: Contract, known: Mapping[str, Number]) -> dict[str, str]:
+    """The fields as they are shown; those of a launch under its name, where there are several."""
+    found = {"entry": contract.entry, "target": f"{contract.target} {contract.arch}".strip()}
+    for launch in contract.launches:
+        prefix = f"{launch.entry} " if len(contract.launches) > 1 else ""
+        for name in ("grid", "block", "cluster", "shared"):
+            found[prefix + name] = _expressions(getattr(launch, name), contract, known)
+        if prefix:
+            names = [*(p.name for p in contract.params), *contract.sizes]
+            found[prefix + "arguments"] = " ".join(names[position] for position in launch.arguments)
+    return {**found, "sizes": " ".join(contract.sizes), "requires": ", ".join(contract.requires)}
 
 
-_FIELDS: dict[str, Callable[[Contract, Mapping[str, Number]], str]] = {
-    "entry": lambda contract, _: contract.entry,
-    "target": lambda contract, _: f"{contract.target} {contract.arch}".strip(),
-    "grid": _expressions("grid"), "block": _expressions("block"), "cluster": _expressions("cluster"),
-    "shared": _expressions("shared"),
-    "sizes": lambda contract, _: " ".join(contract.sizes),
-    "requires": lambda contract, _: ", ".join(contract.requires),
-}
+def _expressions(field: str | tuple[str, ...], contract: Contract, known: Mapping[str, Number]) -> str:
+    """The expressions of a field, and their values."""
+    expressions = (field,) if isinstance(field, str) else field
+    text = ", ".join(expressions)
+    try:
+        values = ", ".join(str(contract.value(expression, known)) for expression in expressions)
+    except (KeyError, TilegenError):        # a size that is not known here
+        return text
+    return text if values == text else f"{text} = {values}"
 
 
 def text(old: str, new: str, with_contract: bool = False) -> list[RegionDifference]:

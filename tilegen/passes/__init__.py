@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tilegen import ir
+from tilegen.launches import each_launch
 from tilegen.passes.bind_threads import bind_threads
 from tilegen.passes.check_complete import check_complete
 from tilegen.passes.choose_instructions import choose_instructions
@@ -45,9 +46,12 @@ PIPELINES: dict[str, tuple[Pass, ...]] = {
 
 
 def run(kernel: ir.Kernel, target: Target, stop_after: str | None = None) -> ir.Kernel:
-    """The kernel after the passes of the target's family, or after the one named `stop_after`."""
-    for step in PIPELINES[target.family]:
-        kernel = step(kernel, target)
-        if step.__name__ == stop_after:
-            break
-    return kernel
+    """The kernel after the passes of the target's family, or after the one named `stop_after`; each of its
+    launches is planned by itself."""
+    def planned(launch: ir.Kernel) -> ir.Kernel:
+        for step in PIPELINES[target.family]:
+            launch = step(launch, target)
+            if step.__name__ == stop_after:
+                break
+        return launch
+    return each_launch(kernel, planned)

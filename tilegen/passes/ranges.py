@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from tilegen import arith, ir
+from tilegen.launches import launches_of
 
 
 @dataclass
@@ -96,9 +97,15 @@ def collect(kernel: ir.Kernel) -> Ranges:
     known.ranges["threadIdx.x"] = (0, math.inf)
     for size in kernel.sizes:
         known.ranges[size.name] = (0, math.inf)
-    for var, extent in zip(kernel.block_vars, kernel.grid):
-        _counter(known, var, ir.Const(0), extent)
-    for statement in ir.walk(kernel.body):
+    for launch in launches_of(kernel):
+        for var, extent in zip(launch.block_vars, launch.grid):
+            _counter(known, var, ir.Const(0), extent)
+        _of_statements(known, launch.body)
+    return known
+
+
+def _of_statements(known: Ranges, body: tuple[ir.Stmt, ...]) -> None:
+    for statement in ir.walk(body):
         match statement:
             case ir.Parallel():
                 for var, extent in zip(statement.vars, statement.extents):
@@ -108,7 +115,6 @@ def collect(kernel: ir.Kernel) -> Ranges:
             case ir.Let() if statement.var.dtype.is_integer:
                 known.values[statement.var.name] = statement.value
                 _widen(known, statement.var.name, arith.bounds(statement.value, known.ranges))
-    return known
 
 
 def _counter(known: Ranges, var: ir.Var, start: ir.Expr, stop: ir.Expr) -> None:

@@ -9,7 +9,7 @@ from tilegen.dtypes import DType, int32
 from tilegen.errors import TilegenError
 from tilegen.runtime.arrays import ArrayView, empty_like_library, view
 from tilegen.runtime.checks import check_array, check_scalar, misaligned
-from tilegen.runtime.contract import Contract, Geometry
+from tilegen.runtime.contract import Contract, Geometry, Launch
 from tilegen.runtime.expressions import Number
 from tilegen.runtime.sizes import Sizes
 
@@ -27,7 +27,8 @@ class Scalar:
 
 @dataclass(slots=True)
 class Bound:
-    """One call, ready to launch: arguments in signature order (arrays and scalars, then the sizes).
+    """One call, ready to launch: arguments in signature order (arrays and scalars, then the sizes), and the
+    geometry of each launch.
 
     `returned` are the outputs that the caller left out; `allocated` names those whose memory is new and
     holds nothing yet.
@@ -35,10 +36,20 @@ class Bound:
 
     contract: Contract
     arguments: tuple[ArrayView | Scalar, ...]
-    geometry: Geometry
+    geometries: tuple[Geometry, ...]
     arrays: dict[str, ArrayView]
     returned: tuple[object, ...]
     allocated: frozenset[str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no launch has a block to run."""
+        return all([geometry.is_empty for geometry in self.geometries])
+
+    def launches(self) -> list[tuple[int, Launch, Geometry]]:
+        """The launches that have blocks to run, with their numbers."""
+        return [(number, launch, geometry) for number, (launch, geometry)
+                in enumerate(zip(self.contract.launches, self.geometries)) if not geometry.is_empty]
 
     @property
     def result(self) -> object:
@@ -52,7 +63,7 @@ class Bound:
 class _Fit:
     """What follows from shapes, dtypes and scalars alone, kept for the next call with the same ones."""
 
-    geometry: Geometry
+    geometries: tuple[Geometry, ...]
     sizes: tuple[Scalar, ...]
     shapes: dict[str, tuple[int, ...]]
 
@@ -64,7 +75,8 @@ class Binder:
         self.contract = contract
         self.arrays = tuple(p for p in contract.params if p.is_array)
         self.scalars = tuple(p for p in contract.params if not p.is_array)
-        self.names = tuple(p.name for p in contract.params)
+        self.order = tuple(p.name for p in contract.params)
+        self.names = tuple(p.name for p in contract.caller_params)
         self.outputs = tuple(p.name for p in contract.params if p.is_output)
         self.dtypes = {p.name: p.dtype for p in contract.params}
         # a vector access may need more than the element does
@@ -74,7 +86,7 @@ class Binder:
     def bind(self, args: tuple, named: Mapping[str, object], out: object = None) -> Bound:
         """Checks a call `kernel(*args, out=out, **named)` against the contract and completes it.
 
-        Left-out outputs are allocated in the library of the first array. Raises TG0401 for a wrong
+        Left-out outputs and workspaces are allocated in the library of the first array. Raises TG0401 for a wrong
         number of arguments and the other TG04 codes for arguments that do not fit.
         """
         given, returned = self._assign(args, named, out)
@@ -91,9 +103,9 @@ class Binder:
                 raise misaligned(param, self.alignments[param.name])
         self._check_overlap(arrays)
         everything = {**arrays, **scalars}
-        arguments = (*[everything[name] for name in self.names], *fit.sizes)
+        arguments = (*[everything[name] for name in self.order], *fit.sizes)
         results = tuple([arrays[name].owner for name in returned])
-        return Bound(self.contract, arguments, fit.geometry, arrays, results, allocated)
+        return Bound(self.contract, arguments, fit.geometries, arrays, results, allocated)
 
     def _assign(self, args: tuple, named: Mapping[str, object], out: object) -> tuple[dict, list[str]]:
         """Argument values by name, and the names of the outputs that the call returns."""
@@ -155,7 +167,7 @@ class Binder:
         sizes.check_requirements()
         shapes = {p.name: sizes.shape(p) for p in self.arrays if p.name not in arrays}
         values = tuple(Scalar(sizes.value(name), int32) for name in contract.sizes)
-        return _Fit(contract.geometry(sizes.known), values, shapes)
+        return _Fit(contract.geometries(sizes.known), values, shapes)
 
     def _check_overlap(self, arrays: Mapping[str, ArrayView]) -> None:
         """A written array shares no memory with another: emitted pointers are declared `__restrict__`."""

@@ -16,15 +16,17 @@ from tilegen.runtime.constants import Constants, read_constants
 from tilegen.runtime.expressions import Number, evaluate, names, parse
 
 MARK = "// tilegen-launch:"
-_ACCESSES = ("read", "write", "readwrite")
+_ACCESSES = ("read", "write", "readwrite", "workspace")
 _PARAM_KEYS = {"name", "dtype", "shape", "access", "align"}
-_KEYS = {"entry", "target", "arch", "knobs", "grid", "block", "cluster", "shared", "params", "sizes",
+_LAUNCH_KEYS = {"entry", "grid", "block", "cluster", "shared", "arguments"}
+_KEYS = {"entry", "target", "arch", "knobs", "grid", "block", "cluster", "shared", "launches", "params", "sizes",
          "requires", "map", "source", "ir"}
 
 
 @dataclass(frozen=True)
 class Param:
-    """One argument of the entry: an array with a shape of expressions, or a scalar (`shape` is None)."""
+    """One argument of the entry: an array with a shape of expressions, or a scalar (`shape` is None). A
+    workspace is an array that the launcher allocates."""
 
     name: str
     dtype: DType
@@ -39,8 +41,13 @@ class Param:
 
     @property
     def writes(self) -> bool:
-        """Whether the kernel changes it."""
-        return self.access != "read"
+        """Whether the kernel changes it for its caller."""
+        return self.access in ("write", "readwrite")
+
+    @property
+    def is_workspace(self) -> bool:
+        """Whether callers neither pass nor see it."""
+        return self.access == "workspace"
 
     @property
     def is_output(self) -> bool:
@@ -64,19 +71,30 @@ class Geometry:
 
 
 @dataclass(frozen=True)
+class Launch:
+    """One launch of a file: its entry, and how it is launched. `arguments` are positions among the parameters
+    and sizes of the contract."""
+
+    entry: str
+    grid: tuple[str, ...]
+    block: tuple[str, ...]
+    shared: str
+    arguments: tuple[int, ...]
+    cluster: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Contract:
-    """The parsed contract of one file. Expressions are kept as text, checked for syntax."""
+    """The parsed contract of one file. Expressions are kept as text, checked for syntax. `launches` run in
+    order; a file of one launch names it as it names itself."""
 
     entry: str
     target: str
     arch: str
     knobs: tuple[str, ...]
-    grid: tuple[str, ...]
-    block: tuple[str, ...]
-    shared: str
+    launches: tuple[Launch, ...]
     params: tuple[Param, ...]
     sizes: tuple[str, ...]
-    cluster: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     line_map: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     source: str = ""
@@ -101,13 +119,18 @@ class Contract:
                 raise TilegenError("TG0503", f"{self.entry} has no size or scalar argument {name}",
                                    hint=f"it has {', '.join(sorted(known)) or 'none'}")
 
-    def geometry(self, known: Mapping[str, Number]) -> Geometry:
-        """Grid, block, cluster and shared bytes for the sizes and scalars in `known`."""
+    def geometries(self, known: Mapping[str, Number]) -> tuple[Geometry, ...]:
+        """Grid, block, cluster and shared bytes of each launch, for the sizes and scalars in `known`."""
         def triple(expressions: tuple[str, ...]) -> tuple[int, int, int]:
             values = [int(self.value(e, known)) for e in expressions]
             return tuple(values + [1] * (3 - len(values)))
-        return Geometry(triple(self.grid), triple(self.block), int(self.value(self.shared, known)),
-                        triple(self.cluster))
+        return tuple(Geometry(triple(one.grid), triple(one.block), int(self.value(one.shared, known)),
+                              triple(one.cluster)) for one in self.launches)
+
+    @property
+    def caller_params(self) -> tuple[Param, ...]:
+        """The parameters without the workspaces."""
+        return tuple(p for p in self.params if not p.is_workspace)
 
 
 def read_contract(text: str, file: str = "<text>") -> Contract:
@@ -156,21 +179,41 @@ class _Reader:
         if not isinstance(raw, dict):
             self.fail("it is not a JSON object")
         self.raw = raw
-        if unknown := set(raw) - _KEYS:
+        if unknown := set(raw) - _KEYS - _LAUNCH_KEYS:
             self.fail(f"the field {sorted(unknown)[0]!r} is unknown to this version")
 
     def fail(self, why: str) -> None:
         raise TilegenError("TG0702", f"the launch contract cannot be read: {why}", self.loc)
 
     def contract(self, constants: Constants) -> Contract:
+        params, sizes = tuple(self.param(p) for p in self.items("params")), self.texts("sizes", ())
         return Contract(
             entry=self.text("entry"), target=self.text("target"), arch=self.text("arch", ""),
-            knobs=self.texts("knobs", ()), grid=self.expressions("grid", ("1",)),
-            block=self.expressions("block", ("1",)), shared=self.expressions("shared", ("0",))[0],
-            params=tuple(self.param(p) for p in self.items("params")), sizes=self.texts("sizes", ()),
-            cluster=self.expressions("cluster", ()), requires=self.expressions("requires", ()),
+            knobs=self.texts("knobs", ()), launches=self.launches([*(p.name for p in params), *sizes]),
+            params=params, sizes=sizes, requires=self.expressions("requires", ()),
             line_map=self.lines(), source=self.text("source", ""), ir=self.text("ir", ""),
             file=constants.file, constants=constants)
+
+    def launches(self, names: list[str]) -> tuple[Launch, ...]:
+        """The launches, whose fields are those of the contract where it is one."""
+        if "launches" not in self.raw:
+            return (self.launch(self.text("entry"), tuple(range(len(names)))),)
+        if both := sorted((_LAUNCH_KEYS - {"entry"}) & set(self.raw)):
+            self.fail(f"{both[0]!r} belongs into the entries of 'launches'")
+        found = []
+        for item in self.items("launches"):
+            if not isinstance(item, dict) or set(item) - _LAUNCH_KEYS:
+                self.fail(f"an entry of 'launches' has a field other than {', '.join(sorted(_LAUNCH_KEYS))}")
+            inner = _Reader(item, self.loc)
+            if unknown := [name for name in inner.texts("arguments") if name not in names]:
+                self.fail(f"a launch has the argument {unknown[0]}, which is neither a parameter nor a size")
+            places = tuple(names.index(name) for name in inner.texts("arguments"))
+            found.append(inner.launch(inner.text("entry"), places))
+        return tuple(found)
+
+    def launch(self, entry: str, arguments: tuple[int, ...]) -> Launch:
+        return Launch(entry, self.expressions("grid", ("1",)), self.expressions("block", ("1",)),
+                      self.expressions("shared", ("0",))[0], arguments, self.expressions("cluster", ()))
 
     def text(self, key: str, default: str | None = None) -> str:
         value = self.raw.get(key, default)
@@ -238,8 +281,9 @@ def _check_names(contract: Contract) -> None:
     scalars = {p.name for p in contract.params if not p.is_array}
     known = scalars.union(contract.sizes)
     shapes = [(f"the shape of {p.name}", e) for p in contract.params if p.is_array for e in p.shape]
-    launch = [(key, e) for key in ("grid", "block", "cluster", "requires") for e in getattr(contract, key)]
-    for where, expression in [*shapes, *launch, ("shared", contract.shared)]:
+    launch = [(key, e) for one in contract.launches for key in ("grid", "block", "cluster") for e in getattr(one, key)]
+    launch += [("shared", one.shared) for one in contract.launches] + [("requires", e) for e in contract.requires]
+    for where, expression in [*shapes, *launch]:
         for name in names(expression):
             if name not in known and name not in contract.constants:
                 raise TilegenError("TG0702", f"{where} of the launch contract names {name}, which is neither "

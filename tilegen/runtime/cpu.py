@@ -17,30 +17,36 @@ from tilegen.runtime.packing import c_type
 
 
 class CpuKernel:
-    """The loaded entry of one shared library. Grid and block are the library's own business."""
+    """The loaded entries of one shared library. Grid and block are the library's own business."""
 
     def __init__(self, artifact: Artifact, contract: Contract) -> None:
-        try:
-            self.function = getattr(ctypes.CDLL(str(artifact.path)), contract.entry)
-        except (OSError, AttributeError) as error:
-            raise TilegenError("TG0411", f"cannot load {contract.entry}: {error}") from None
-        self.function.restype = None
-        sizes = [ctypes.c_int32] * len(contract.sizes)
-        self.function.argtypes = [_argument_type(p) for p in contract.params] + sizes
+        types = [_argument_type(p) for p in contract.params] + [ctypes.c_int32] * len(contract.sizes)
+        self.functions = []
+        for launch in contract.launches:
+            try:
+                function = getattr(ctypes.CDLL(str(artifact.path)), launch.entry)
+            except (OSError, AttributeError) as error:
+                raise TilegenError("TG0411", f"cannot load {launch.entry}: {error}") from None
+            function.restype = None
+            function.argtypes = [types[position] for position in launch.arguments]
+            self.functions.append(function)
 
-    def prepare(self, bound: Bound) -> tuple:
-        """The C arguments. Raises TG0405 for memory of a GPU."""
+    def prepare(self, bound: Bound) -> list:
+        """The functions to call with their C arguments. Raises TG0405 for memory of a GPU."""
         for name, array in bound.arrays.items():
             if array.device.kind != "cpu":
                 raise TilegenError("TG0405", f"argument {name} is on {array.device}, but the kernel runs on "
                                    "the CPU", hint=f"pass a host array, such as {_host_copy(name, array)}")
-        return tuple(a.value if isinstance(a, Scalar) else a.pointer for a in bound.arguments)
+        values = [a.value if isinstance(a, Scalar) else a.pointer for a in bound.arguments]
+        return [(self.functions[number], tuple([values[position] for position in launch.arguments]))
+                for number, launch, _ in bound.launches()]
 
-    def launch(self, bound: Bound, prepared: tuple, stream: object = None) -> None:
+    def launch(self, bound: Bound, prepared: list, stream: object = None) -> None:
         """Runs to the end. `stream` has no meaning on the CPU and must be None."""
         if stream is not None:
             raise TilegenError("TG0405", "stream= was given, but the kernel runs on the CPU")
-        self.function(*prepared)
+        for function, arguments in prepared:
+            function(*arguments)
 
 
 def require_avx2() -> None:

@@ -24,16 +24,16 @@ _TO_DEVICE, _TO_HOST = 1, 2             # cudaMemcpyKind
 
 @dataclass(slots=True)
 class _Prepared:
-    """The arguments of one launch, and the staging memory of those that are host arrays."""
+    """Entry, geometry and arguments of each launch, and the staging memory of host arrays."""
 
     device: int
-    arguments: tuple
+    calls: tuple
     staged: tuple[Staged, ...]
     torch: bool
 
 
 class CudaKernel:
-    """The loaded entry of one cubin, on every device that it is launched on."""
+    """The loaded entries of one cubin, on every device that it is launched on."""
 
     def __init__(self, artifact: Artifact, contract: Contract) -> None:
         self.cupy = require_cupy("launching CUDA kernels")
@@ -43,25 +43,27 @@ class CudaKernel:
         except self.cupy.cuda.driver.CUDADriverError as error:
             raise TilegenError("TG0408", f"the GPU cannot load {contract.entry}: {error}",
                                hint="load the file without arch=") from None
-        self.functions: dict[int, object] = {}
-        self.shared: dict[int, int] = {}
-        self.checked: Geometry | None = None
+        self.functions: dict[tuple[int, str], object] = {}      # by GPU and entry
+        self.shared: dict[tuple[int, str], int] = {}
+        self.checked: tuple[Geometry, ...] = ()
+        self.held: list[tuple[object, Bound]] = []              # calls whose workspaces are in use, and their ends
 
     def prepare(self, bound: Bound) -> _Prepared:
         """Device pointers and scalars; host arrays get device memory. Raises TG0405 for mixed devices."""
         device = _device(bound, self.cupy)
-        if bound.geometry is not self.checked:
-            _check_geometry(bound.geometry, self.contract)
-            self.checked = bound.geometry
+        if bound.geometries is not self.checked:
+            for _, launch, geometry in bound.launches():
+                _check_geometry(geometry, launch.entry)
+            self.checked = bound.geometries
         arguments = [_by_value_or_address(argument) for argument in bound.arguments]
         if all([a.device.kind == "gpu" for a in bound.arrays.values()]):
-            return _Prepared(device, tuple(arguments), (), uses_torch(bound))
+            return _Prepared(device, _calls(bound, arguments), (), uses_torch(bound))
         with self.cupy.cuda.Device(device):
             staged = stage_host_arrays(bound, self.cupy.cuda.alloc)
         for position, param in enumerate(self.contract.params):
             if param.name in staged:
                 arguments[position] = staged[param.name].memory.ptr
-        return _Prepared(device, tuple(arguments), tuple(staged.values()), uses_torch(bound))
+        return _Prepared(device, _calls(bound, arguments), tuple(staged.values()), uses_torch(bound))
 
     def launch(self, bound: Bound, prepared: _Prepared, stream: object = None) -> None:
         """Enqueues the kernel. With host arrays it also copies them in and out, and waits.
@@ -79,7 +81,7 @@ class CudaKernel:
             raise TilegenError("TG0411", f"{self.contract.entry}: the launch failed: {error}") from None
 
     def _launch(self, bound: Bound, prepared: _Prepared, stream: object) -> None:
-        runtime, geometry = self.cupy.cuda.runtime, bound.geometry
+        runtime = self.cupy.cuda.runtime
         pointer = stream_pointer(stream, prepared.device, prepared.torch)
         for array in bound.arrays.values():
             if array.stream is not None and array.stream != pointer:
@@ -88,29 +90,41 @@ class CudaKernel:
             if staged.copy_in and staged.array.nbytes:
                 runtime.memcpyAsync(staged.memory.ptr, staged.array.pointer, staged.array.nbytes, _TO_DEVICE,
                                     pointer)
-        function = self._function(prepared.device, geometry.shared)
-        function(geometry.grid, geometry.block, prepared.arguments, geometry.shared, _Stream(pointer))
+        for entry, geometry, arguments in prepared.calls:
+            function = self._function(prepared.device, entry, geometry.shared)
+            function(geometry.grid, geometry.block, arguments, geometry.shared, _Stream(pointer))
         for staged in prepared.staged:
             if staged.copy_out and staged.array.nbytes:
                 runtime.memcpyAsync(staged.array.pointer, staged.memory.ptr, staged.array.nbytes, _TO_HOST,
                                     pointer)
         if prepared.staged:
             runtime.streamSynchronize(pointer)
+        elif stream is not None and any(p.is_workspace for p in self.contract.params):
+            self._hold(bound, pointer)
 
-    def _function(self, device: int, shared: int) -> object:
+    def _function(self, device: int, entry: str, shared: int) -> object:
         """The function on the current device, allowed to use `shared` bytes."""
-        if device not in self.functions:
-            self.functions[device] = self.module.get_function(self.contract.entry)
-        raw = self.functions[device]
-        if shared > self.shared.get(device, _STATIC_SHARED_LIMIT):
+        key = device, entry
+        if key not in self.functions:
+            self.functions[key] = self.module.get_function(entry)
+        raw = self.functions[key]
+        if shared > self.shared.get(key, _STATIC_SHARED_LIMIT):
             most = self.cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]
             if shared > most:
-                raise TilegenError("TG0411", f"{self.contract.entry} needs {shared} bytes of shared memory "
+                raise TilegenError("TG0411", f"{entry} needs {shared} bytes of shared memory "
                                    f"per block, but GPU {device} has {most}",
                                    hint="turn down a tile size or the stages in the file")
             raw.max_dynamic_shared_size_bytes = shared
-            self.shared[device] = shared
+            self.shared[key] = shared
         return raw.kernel
+
+    def _hold(self, bound: Bound, stream: int) -> None:
+        """Keeps the workspaces of a call on a stream of its own until it is done: the library that allocated
+        them would give them to others as soon as nobody refers to them."""
+        self.held = [(event, other) for event, other in self.held if not event.done]
+        event = self.cupy.cuda.Event(disable_timing=True)
+        self.cupy.cuda.runtime.eventRecord(event.ptr, stream)
+        self.held.append((event, bound))
 
     def _wait(self, stream: int, producer: int) -> None:
         """The launch waits for what the producer of an array has on its stream until now."""
@@ -228,14 +242,20 @@ def _device(bound: Bound, cupy: object) -> int:
     return next(iter(found)) if found else cupy.cuda.runtime.getDevice()
 
 
-def _check_geometry(geometry: Geometry, contract: Contract) -> None:
+def _calls(bound: Bound, arguments: list) -> tuple:
+    """(entry, geometry, arguments) of each launch that has blocks."""
+    return tuple([(launch.entry, geometry, tuple([arguments[position] for position in launch.arguments]))
+                  for _, launch, geometry in bound.launches()])
+
+
+def _check_geometry(geometry: Geometry, entry: str) -> None:
     for axis, (blocks, limit, cluster) in enumerate(zip(geometry.grid, _GRID_LIMITS, geometry.cluster)):
         fault = f"more than {limit}" if blocks > limit else f"not a multiple of the cluster's {cluster}"
         if blocks > limit or blocks % cluster:
-            raise TilegenError("TG0411", f"{contract.entry}: grid dimension {axis} is {blocks}, {fault}")
+            raise TilegenError("TG0411", f"{entry}: grid dimension {axis} is {blocks}, {fault}")
     threads = math.prod(geometry.block)
     if not 1 <= threads <= 1024:
-        raise TilegenError("TG0411", f"{contract.entry}: a block has {threads} threads, not 1 to 1024")
+        raise TilegenError("TG0411", f"{entry}: a block has {threads} threads, not 1 to 1024")
 
 
 _NO_GPU = "the CPU target runs here: emit the kernel with -t cpu"

@@ -24,7 +24,7 @@ _DEBUGGED = {"threads": 1, "timeout": 1e6}
 
 
 class EmulatedKernel:
-    """The entry of one file that was compiled for the emulator. `report` is of the last launch."""
+    """The entries of one file that was compiled for the emulator. `report` is of the last call."""
 
     def __init__(self, artifact: Artifact, contract: Contract, mode: Mode = Mode()) -> None:
         self.contract = contract
@@ -51,12 +51,20 @@ class EmulatedKernel:
 
     def attempt(self, bound: Bound, prepared: list, order: str = "forward", seed: int = 0,
                 watch: tuple[int, int] = (-1, 0)) -> emulator.Report:
-        """Runs to the end or to the first fault; see `emulator.attempt`."""
-        geometry = bound.geometry
-        return emulator.attempt(self.library, self.contract.entry, geometry.grid, geometry.block, geometry.shared,
-                                prepared, cluster=geometry.cluster, order=order, seed=seed, watch=watch,
-                                **(_DEBUGGED if self.library.mode.debug else {}),
-                                names=[p.name for p in self.contract.params])
+        """Runs every launch to its end, or to the first fault; see `emulator.attempt`."""
+        names = [p.name for p in self.contract.params] + list(self.contract.sizes)
+        report = emulator.Report()
+        for _, launch, geometry in bound.launches():
+            own = launch.arguments
+            watched = (own.index(watch[0]), watch[1]) if watch[0] in own else (-1, 0)
+            found = emulator.attempt(self.library, launch.entry, geometry.grid, geometry.block, geometry.shared,
+                                     [prepared[position] for position in own], cluster=geometry.cluster, order=order,
+                                     seed=seed, watch=watched, **(_DEBUGGED if self.library.mode.debug else {}),
+                                     names=[names[position] for position in own])
+            report = found if found.fault else report.followed_by(found)
+            if report.fault:
+                break
+        return report
 
 
 def _origin(contract: Contract) -> Origin:

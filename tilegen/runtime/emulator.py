@@ -59,6 +59,13 @@ class Report:
     fault: Fault | None = None                   # what stopped it; the counts are zero then
     writer: Writer | None = None                 # of the byte that was watched
 
+    def followed_by(self, later: Report) -> Report:
+        """What this launch and a later one of the same call did."""
+        return Report(self.blocks + later.blocks, self.switches + later.switches, self.meetings + later.meetings,
+                      self.barriers + later.barriers, max(self.shared_bytes, later.shared_bytes),
+                      self.seconds + later.seconds, self.bank_uses + later.bank_uses,
+                      writer=later.writer or self.writer)
+
 
 @dataclass(frozen=True)
 class Library:

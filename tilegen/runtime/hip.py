@@ -28,9 +28,9 @@ class _Memory:
 
 @dataclass(slots=True)
 class _Prepared:
-    """The packed arguments of one launch, and the device memory of those that are host arrays."""
+    """Function, geometry and packed arguments of each launch, and the device memory of host arrays."""
 
-    arguments: ctypes.Structure
+    calls: tuple
     staged: tuple[Staged, ...]
     torch: bool
 
@@ -44,7 +44,8 @@ class HipKernel:
         self.image = artifact.path.read_bytes()
         try:
             self.module = self.hip.hipModuleLoadData(self.image)
-            self.function = self.hip.hipModuleGetFunction(self.module, contract.entry)
+            self.functions = [self.hip.hipModuleGetFunction(self.module, launch.entry)
+                              for launch in contract.launches]
         except self.hip.hipError as error:
             raise TilegenError("TG0408", f"the GPU cannot load {contract.entry}, made for {contract.arch}: "
                                f"{_name(error)}", hint="load the file with arch= set to the GPU's") from None
@@ -55,33 +56,49 @@ class HipKernel:
         values = [staged[p.name].memory.pointer if p.name in staged else _by_value_or_address(argument)
                   for p, argument in zip(self.contract.params, bound.arguments)]
         values += map(_by_value_or_address, bound.arguments[len(values):])
-        fields = [(f"argument{number}", type(value)) for number, value in enumerate(values)]
-        packed = type("Arguments", (ctypes.Structure,), {"_fields_": fields})(*values)
-        return _Prepared(packed, tuple(staged.values()), uses_torch(bound))
+        calls = tuple([(self.functions[number], geometry, _packed([values[position] for position in launch.arguments]))
+                       for number, launch, geometry in bound.launches()])
+        return _Prepared(calls, tuple(staged.values()), uses_torch(bound))
 
     def launch(self, bound: Bound, prepared: _Prepared, stream: object = None) -> None:
         """Enqueues the kernel. With host arrays it also copies them in and out, and waits.
 
         Raises TG0411 where the driver refuses the launch.
         """
-        hip, geometry = self.hip, bound.geometry
+        hip = self.hip
         pointer = _stream_pointer(stream, prepared.torch)
         try:
             for staged in prepared.staged:
                 if staged.copy_in and staged.array.nbytes:
                     hip.hipMemcpyAsync_htod(staged.memory.pointer, staged.array.pointer,
                                             staged.array.nbytes, pointer)
-            hip.hipModuleLaunchKernel(self.function, *geometry.grid, *geometry.block, geometry.shared,
-                                      pointer, prepared.arguments)
+            for function, geometry, arguments in prepared.calls:
+                hip.hipModuleLaunchKernel(function, *geometry.grid, *geometry.block, geometry.shared, pointer,
+                                          arguments)
             for staged in prepared.staged:
                 if staged.copy_out and staged.array.nbytes:
                     hip.hipMemcpyAsync_dtoh(staged.array.pointer, staged.memory.pointer,
                                             staged.array.nbytes, pointer)
             if prepared.staged:
                 hip.hipStreamSynchronize(pointer)
+            elif stream is not None:
+                _hold_workspaces(bound, pointer)
         except hip.hipError as error:
             name = self.contract.entry
             raise TilegenError("TG0411", f"{name}: the launch failed: {_name(error)}") from None
+
+
+def _hold_workspaces(bound: Bound, stream: int) -> None:
+    """Tells torch that the workspaces are in use on a stream that is not its current one."""
+    for param in bound.contract.params:
+        if param.is_workspace and bound.arrays[param.name].library == "torch":
+            torch = sys.modules["torch"]
+            bound.arrays[param.name].owner.record_stream(torch.cuda.ExternalStream(stream))
+
+
+def _packed(values: list) -> ctypes.Structure:
+    fields = [(f"argument{number}", type(value)) for number, value in enumerate(values)]
+    return type("Arguments", (ctypes.Structure,), {"_fields_": fields})(*values)
 
 
 def require_device() -> None:

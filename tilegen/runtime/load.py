@@ -59,7 +59,7 @@ class Loaded:
         tuple; None where none was. Raises TG04 errors that name the argument at fault.
         """
         bound = self._binder.bind(arrays, named, out)
-        if not bound.geometry.is_empty:
+        if not bound.is_empty:
             kernel = self._kernel
             kernel.launch(bound, kernel.prepare(bound), stream)
         return bound.result
@@ -89,7 +89,7 @@ class Loaded:
         return self._backend.open(self.artifact, self.contract)
 
     def __repr__(self) -> str:
-        parts = ", ".join(p.name for p in self.contract.params)
+        parts = ", ".join(p.name for p in self.contract.caller_params)
         return f"<{self.contract.entry}({parts}) for {self._backend.name} {self.contract.arch}>"
 
 
@@ -100,7 +100,7 @@ class BoundCall:
     def __init__(self, kernel: Kernel, bound: Bound) -> None:
         self._launch = kernel.launch
         self._bound = bound
-        self._prepared = None if bound.geometry.is_empty else kernel.prepare(bound)
+        self._prepared = None if bound.is_empty else kernel.prepare(bound)
         self.result = bound.result
 
     def __call__(self, stream: object = None) -> object:

@@ -59,7 +59,7 @@ int main(int, char** names)
         std::fprintf(stderr, "argument %d at %p\\n", i, data);
     }
     std::fclose(file);
-    ENTRY(VALUES);
+    CALLS
     file = std::fopen(names[2], "wb");
     for (int i = 0; i < COUNT; ++i)
         if (array_bytes[i]) std::fwrite((void*)values[i], array_bytes[i], 1, file);
@@ -94,7 +94,7 @@ class Program(Toolchain):
 
 
 class NativeKernel:
-    """One entry as a program."""
+    """The entries of one file as a program."""
 
     def __init__(self, artifact: Artifact, contract: Contract) -> None:
         self.artifact, self.contract = artifact, contract
@@ -183,6 +183,7 @@ def _build(sanitize: bool, text: str, contract: Contract, arch: str | None, comp
     kind = "sanitized" if sanitize else "program"
     tool = Program(f"{found.name} {kind}", found.version, ".cpp", f".{kind}", found, sanitize)
     count = len(contract.params) + len(contract.sizes)
-    program = _PROGRAM.replace("VALUES", ", ".join(f"values[{i}]" for i in range(count)))
-    program = program.replace("COUNT", str(count)).replace("ENTRY", contract.entry)
+    calls = (f"{launch.entry}({', '.join(f'values[{position}]' for position in launch.arguments)});"
+             for launch in contract.launches)
+    program = _PROGRAM.replace("CALLS", "\n    ".join(calls)).replace("COUNT", str(count))
     return compile_contract(text.rstrip("\n") + "\n" + program, contract, tool, arch or contract.arch or "avx2")
