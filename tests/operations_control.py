@@ -109,3 +109,14 @@ def persistent(
             T.copy(X[by * BM, bx * BN], tile)
             for i, j in T.Parallel(BM, BN):
                 Y[by * BM + i, bx * BN + j] = tile[i, BN - 1 - j]
+
+
+@case({"N": 200})
+def broken_loops(X: T.Tensor[("N",), "int32"], Y: T.Tensor[(4,), "int32"]):
+    with T.Kernel(4, threads=32) as b:
+        found = T.alloc_var("int32", init=-1)
+        for i in T.serial(b * 50, N):
+            if X[i] == b:
+                found = i
+                T.loop_break()
+        Y[b] = found

@@ -188,3 +188,39 @@ def atomic_tiles(
         T.reduce_sum(local, total, dim=1)
         for i in T.Parallel(16):
             T.atomic_add(S[0], total[i])
+
+
+@case({"N": 200}, {"N": 1}, dtype=["int32", "float32", "float16", "int64"])
+def atomics_that_give_the_value_before(
+    X: T.Tensor[("N",), "int32"], place: T.Tensor[("N",), "int32"], S: T.Tensor[("N",), "int32"],
+    blocks: T.Tensor[(1,), "int32"], dtype="int32",
+):
+    """Each element gets a place of its own: which one is not said, but that all are taken once."""
+    counter = T.alloc_global((1,), dtype)
+    with T.Kernel(1, threads=32) as _:
+        counter[0] = 0
+        blocks[0] = 0
+    with T.Kernel(T.ceildiv(N, 64), threads=64) as b:
+        for i in T.Parallel(64):
+            if b * 64 + i < N:
+                at = T.atomic_add(counter[0], 1, memory_order="acq_rel", return_prev=True)
+                place[T.cast(at, "int32")] = 1
+        number = T.atomic_add(blocks[0], 1, return_prev=True)
+        for i in T.Parallel(64):
+            if number * 64 + i < N:
+                S[number * 64 + i] = 7
+
+
+@case({"N": 70})
+def atomic_bits(X: T.Tensor[("N",), "int32"], Y: T.Tensor[(4,), "int32"]):
+    with T.Kernel(T.ceildiv(N, 64), threads=64) as b:
+        for i in T.Parallel(64):
+            T.atomic_or(Y[i % 4], T.cast(1 << (X[b * 64 + i] & 15), "int32"), memory_order="release")
+
+
+@case({"N": 70})
+def atomic_neighbours(X: T.Tensor[("N", 4), "float32"], Y: T.Tensor[(3, 4), "float32"], Z: T.Tensor[(8,), "float32"]):
+    with T.Kernel(T.ceildiv(N, 64), threads=64) as b:
+        for i in T.Parallel(64):
+            T.atomic_addx4(Y[i % 3, 0], X[b * 64 + i, 0])
+            T.atomic_addx2(Z[i % 4 * 2], X[b * 64 + i, 2])

@@ -71,3 +71,45 @@ def workspace_of_blocks(X: T.Tensor[("N",), "int32"], Y: T.Tensor[("N",), "int32
         T.sync_threads()
         for i in T.Parallel(64):
             Y[b * 64 + i] = room[b, 63 - i] if b * 64 + 63 - i < N else 0
+
+
+@case({"M": 70, "N": 90, "K": 100}, {"M": 1, "N": 1, "K": 1}, workers=[5])
+def stream_depth(
+    A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
+    workers=5,
+):
+    """Stream-K: the steps of all tiles in one row, cut into equal parts. A worker adds what it has of a tile."""
+    tiles_n, steps = T.ceildiv(N, 32), T.ceildiv(K, 16)
+    with T.Kernel(T.ceildiv(N, 64), M, threads=64) as (bx, row):
+        for j in T.Parallel(64):
+            C[row, bx * 64 + j] = 0
+    with T.Kernel(workers, threads=128) as worker:
+        A_shared = T.alloc_shared((32, 16), "float16")
+        B_shared = T.alloc_shared((16, 32), "float16")
+        C_local = T.alloc_fragment((32, 32), "float32")
+        part = T.ceildiv(tiles_n * T.ceildiv(M, 32) * steps, workers)
+        at = T.alloc_var("int32", init=worker * part)
+        end = T.min(worker * part + part, tiles_n * T.ceildiv(M, 32) * steps)
+        while at < end:
+            tile, first = at // steps, at % steps
+            last = T.min(steps, first + end - at)
+            T.clear(C_local)
+            for k in range(first, last):
+                T.copy(A[tile // tiles_n * 32, k * 16], A_shared)
+                T.copy(B[k * 16, tile % tiles_n * 32], B_shared)
+                T.gemm(A_shared, B_shared, C_local)
+            T.atomic_add(C[tile // tiles_n * 32, tile % tiles_n * 32], C_local)
+            at += last - first
+
+
+@case({"M": 70, "N": 90}, {"M": 1, "N": 1}, by_columns=[False, True])
+def scheduled(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"], by_columns=False):
+    """A fixed number of blocks walks over the tiles; every tile is visited once."""
+    with T.Kernel(3, threads=64) as worker:
+        tiles = T.PersistentTileScheduler(T.ceildiv(M, 16), T.ceildiv(N, 32), T.get_block_extent(0), 2, by_columns)
+        tiles.init(worker)
+        while tiles.valid():
+            m, n = tiles.m_idx * 16, tiles.n_idx * 32
+            for i, j in T.Parallel(16, 32):
+                Y[m + i, n + j] = X[m + i, n + j] + T.cast(T.get_thread_extent(1), "float32")
+            tiles.next_tile()

@@ -77,7 +77,7 @@ def test_emit_takes_values(tilegen):
 def test_emit_to_a_file(tilegen, tmp_path):
     file = tmp_path / "gemm.cpp"
     file.write_text("old")
-    assert tilegen("emit", GEMM, "-o", file) == (0, "", "")
+    assert tilegen("emit", GEMM, "-o", file, "--force") == (0, "", "")
     assert "for cpu avx2" in file.read_text(), "the suffix tells the target"
     assert sorted(f.name for f in tmp_path.iterdir()) == [".tilegen", "gemm.cpp"]
     assert tilegen("emit", GEMM, "-t", "cuda", "-o", file)[0] == 0 and "for cuda" in file.read_text()
@@ -90,13 +90,28 @@ def test_a_failing_emit_leaves_the_file_alone(tilegen, tmp_path):
     assert file.read_text() == "old" and len(list(tmp_path.iterdir())) == 1
 
 
+def test_emit_overwrites_no_hand_edit(tilegen, tmp_path):
+    file = tmp_path / "gemm.cu"
+    assert tilegen("emit", GEMM, "-o", file)[0] == 0
+    assert tilegen("emit", GEMM, "-o", file, "-D", "BM=64")[0] == 0, "what tilegen wrote is its own"
+    edited = file.read_text().replace("BM = 64", "BM = 32")
+    file.write_text(edited)
+    status, _, err = tilegen("emit", GEMM, "-o", file)
+    assert status == 1 and "TG0504" in err and "has been edited" in err and "tilegen merge" in err
+    assert file.read_text() == edited
+    assert tilegen("emit", GEMM, "-o", file, "--force")[0] == 0 and file.read_text() != edited
+    other = tmp_path / "notes.cu"
+    other.write_text("mine")
+    assert "was not emitted by tilegen" in tilegen("emit", GEMM, "-o", other)[2] and other.read_text() == "mine"
+
+
 def test_an_interrupt_leaves_no_half_written_file(tilegen, tmp_path, monkeypatch):
     def interrupted(source, target):
         raise KeyboardInterrupt
     file = tmp_path / "gemm.cu"
     file.write_text("old")
     monkeypatch.setattr("tilegen.files.os.replace", interrupted)
-    status, out, err = tilegen("emit", GEMM, "-o", file)
+    status, out, err = tilegen("emit", GEMM, "-o", file, "--force")
     assert status == 130 and out == "" and err.strip() == "interrupted"
     assert file.read_text() == "old" and [f.name for f in tmp_path.iterdir()] == ["gemm.cu"]
 

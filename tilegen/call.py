@@ -29,7 +29,7 @@ class Parameters:
     def __init__(self, function: Any, is_factory: bool, kernel: Callable[[], ir.Kernel]) -> None:
         self._kernel = kernel
         if is_factory:
-            self.order = self.arguments = tuple(p.name for p in kernel().params)
+            self.order = self.arguments = tuple(p.name for p in kernel().params if not p.workspace)
             return
         plain = inspect.unwrap(getattr(function, "function", function))
         parameters = inspect.signature(plain).parameters

@@ -50,7 +50,8 @@ class Interpreted:
         run(self.kernel, values, sizes)
 
     def __repr__(self) -> str:
-        return f"<{self.kernel.name}({', '.join(p.name for p in self.kernel.params)}) in the interpreter>"
+        names = ", ".join(p.name for p in self.kernel.params if not p.workspace)
+        return f"<{self.kernel.name}({names}) in the interpreter>"
 
 
 def contract(kernel: ir.Kernel) -> Contract:

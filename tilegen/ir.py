@@ -235,11 +235,19 @@ class Parallel(Stmt):
 
 @dataclass(frozen=True)
 class Atomic(Stmt):
-    """buffer[indices] = op(buffer[indices], value), atomically. op: add max min."""
+    """buffer[indices] = op(buffer[indices], value), atomically. op: add max min or. `previous`, a variable, gets
+    what was there before; `order` is relaxed, acquire, release, acq_rel or seq_cst."""
     op: str
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
+    previous: Buffer | None = None
+    order: str = "relaxed"
+
+    @property
+    def operator(self) -> str:
+        """What BinOp calls the operation."""
+        return {"add": "+", "or": "|"}.get(self.op, self.op)
 
 
 # ---- Plain statements ----------------------------------------------------------------------------

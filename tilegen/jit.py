@@ -89,7 +89,7 @@ class Specialised:
 
 def check_outputs(kernel: ir.Kernel, outputs: tuple[str | int, ...]) -> None:
     """That the parameters in `outputs`, by name or position, are written and never read. Raises TG0005."""
-    names = [p.name for p in kernel.params]
+    names = [p.name for p in kernel.params if not p.workspace]
     for chosen in outputs:
         name = names[chosen] if isinstance(chosen, int) and -len(names) <= chosen < len(names) else chosen
         if name not in names:

@@ -188,8 +188,8 @@ def _simple(node: ir.Stmt) -> str:
             return f"T.cum{op}({_region(src)}, {_region(dst)}, dim={dim}{reverse})"
         case ir.Vote(op=op, src=src, dst=dst):
             return f"{dst.name} = T.{op}_of({_region(src)})"
-        case ir.Atomic(op=op, buffer=buffer, indices=indices, value=value):
-            return f"T.atomic_{op}({_element(buffer, indices)}, {expression(value)})"
+        case ir.Atomic():
+            return _atomic(node)
         case ir.Let(var=var, value=value):
             return f"{var.name}: {var.dtype} = {expression(value)}"
         case ir.Store(buffer=buffer, indices=indices, value=value):
@@ -207,6 +207,13 @@ def _simple(node: ir.Stmt) -> str:
         case ir.Raw(text=text):
             return f"T.Raw({text!r})"
     raise AssertionError(f"the printer has no text for {type(node).__name__}")
+
+
+def _atomic(node: ir.Atomic) -> str:
+    order = "" if node.order == "relaxed" else f', memory_order="{node.order}"'
+    more = f"{order}, return_prev=True" if node.previous else order
+    before = f"{node.previous.name} = " if node.previous else ""
+    return f"{before}T.atomic_{node.op}({_element(node.buffer, node.indices)}, {expression(node.value)}{more})"
 
 
 def _copy(node: ir.Copy) -> str:

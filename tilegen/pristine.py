@@ -41,6 +41,21 @@ def read(path: str | os.PathLike) -> str | None:
         return None
 
 
+def require_unedited(path: str | os.PathLike, text: str) -> None:
+    """Raises TG0504 where the file `path` holds something else than `text` and than what was emitted to it last:
+    hand edits, or a file that tilegen did not write."""
+    path = Path(path)
+    try:
+        standing = path.read_text(encoding="utf-8") if path.is_file() else text
+    except (OSError, UnicodeDecodeError):
+        standing = None                                   # no text of tilegen's
+    if standing in (text, read(path)):
+        return
+    raise TilegenError("TG0504", f"{path} has been edited since it was emitted" if read(path) is not None else
+                       f"{path} was not emitted by tilegen, or its emitted text was not kept",
+                       hint=f"`tilegen merge {path}` emits it again and keeps the edits; --force overwrites it")
+
+
 def set_aside(path: str | os.PathLike, text: str) -> Path | None:
     """Keeps what stands in the file `path` as `.tilegen/NAME.before`, where it is about to become another `text`.
 

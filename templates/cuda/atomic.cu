@@ -1,5 +1,11 @@
+//% if op.order in ("release", "acq_rel", "seq_cst")
+__threadfence();  // why: what was written before the update is seen before it
+//% endif
 //% if as_unsigned
-${ function }(reinterpret_cast<unsigned long long*>(&${ e.element(op.buffer, op.indices) }), ${ e(op.value) });
+${ before }${ function }(reinterpret_cast<unsigned long long*>(&${ e.element(op.buffer, op.indices) }), ${ e(op.value) });
 //% else
-${ function }(&${ e.element(op.buffer, op.indices) }, ${ e(op.value) });
+${ before }${ function }(&${ e.element(op.buffer, op.indices) }, ${ e(op.value) });
+//% endif
+//% if op.order in ("acquire", "acq_rel", "seq_cst")
+__threadfence();  // why: what is read after the update is not older than it
 //% endif

@@ -18,11 +18,12 @@ from tilegen.cli import options
 @options.arch
 @options.values("A knob, a size that becomes a constant, or an argument of a factory.")
 @click.option("-o", "--output", metavar="FILE", help="Write FILE instead of printing; its suffix may tell the target.")
+@click.option("--force", is_flag=True, help="Overwrite FILE even where it was edited by hand.")
 @click.option("--level", type=click.Choice(["tile", "source"]), default="source", show_default=True,
               help="tile: the tile program; source: the language of the target.")
 @click.option("--stop-after", metavar="PASS", help="Print the tile program as it is after a pass (parse: the first).")
-def emit(kernel: str, target: str | None, arch: str | None, values: dict[str, Any], output: str | None, level: str,
-         stop_after: str | None) -> None:
+def emit(kernel: str, target: str | None, arch: str | None, values: dict[str, Any], output: str | None, force: bool,
+         level: str, stop_after: str | None) -> None:
     """Print the source that a kernel stands for. KERNEL.py may be - for standard input.
 
     Without -t the target is the decorator's, the one that the suffix of FILE tells, TILEGEN_TARGET, or cuda.
@@ -36,6 +37,8 @@ def emit(kernel: str, target: str | None, arch: str | None, values: dict[str, An
         text = made.source if level == "source" else printer.show(made.kernel)
     if output and output != "-":
         write = pristine.write if level == "source" and not stop_after else files.write
+        if write is pristine.write and not force:
+            pristine.require_unedited(output, text)
         write(output, text, overwrite=True)
     else:
         click.echo(text, nl=False)

@@ -207,4 +207,5 @@ def _atomic(s: ir.Atomic, numbers: dict) -> Statements:
     """The blocks run one after the other, so that an update is a plain one."""
     old = ir.Load(s.buffer, s.indices)
     dtype = promote(s.buffer.dtype, s.value.dtype)
-    return (ir.Store(s.buffer, s.indices, ir.BinOp({"add": "+"}.get(s.op, s.op), old, s.value, dtype)),)
+    before = (ir.Store(s.previous, (), old),) if s.previous else ()
+    return (*before, ir.Store(s.buffer, s.indices, ir.BinOp(s.operator, old, s.value, dtype)))

@@ -34,7 +34,7 @@ def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) 
     builder = parser.builder
     loc = parser.loc(item.context_expr)
     names = _block_names(parser, item, len(launch.grid))
-    builder.inside_kernel, builder.threads = True, launch.threads
+    builder.inside_kernel, builder.threads, builder.grid = True, launch.threads, launch.grid
     builder.stream, builder.reducers, builder.wishes = None, {}, []
     with parser.block("kernel") as block:
         own = [builder.unique(name if name != "_" else f"b{'xyz'[k]}") for k, name in enumerate(names)]

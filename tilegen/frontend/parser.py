@@ -124,7 +124,7 @@ class Parser:
         self.widened = widened
         self.frames: list[Frame] = []
         self.variables: dict[ir.Buffer, Variable] = {}
-        self.loops: list[str] = []           # kinds of the loops around, innermost last
+        self.loops = builder.loops           # kinds of the loops around, innermost last
         self.whole: ast.expr | None = None   # the value of the present assignment or call statement
         self.fresh: ir.Buffer | None = None  # what T.alloc_var has just made
         self.pending_name = ""               # the name that the next call's result is assigned to

@@ -11,6 +11,7 @@ from tilegen.frontend.macros import require_end
 from tilegen.frontend.parser import Parser, statement
 from tilegen.frontend.stores import store, update
 from tilegen.frontend.variables import assign, bind_joined
+from tilegen.language.loops import leave_loop
 from tilegen.language.text import describe
 from tilegen.language.tensors import TensorType
 from tilegen.language.arithmetic import convert
@@ -183,13 +184,7 @@ def branch(parser: Parser, node: ast.If) -> None:
 @statement(ast.Break, ast.Continue)
 def leave(parser: Parser, node: ast.Break | ast.Continue) -> None:
     """`break`, `continue` of a serial loop."""
-    word = "break" if isinstance(node, ast.Break) else "continue"
-    kind = parser.loops[-1] if parser.loops else ""
-    if kind != "serial":
-        where = f"a {kind} loop" if kind else "no loop"
-        raise parser.error("TG0011", f"{word} in {where}", node,
-                           "only range, T.serial and while loops can be left: use an if")
-    parser.builder.emit((ir.Break if word == "break" else ir.Continue)(loc=parser.loc(node)))
+    leave_loop("break" if isinstance(node, ast.Break) else "continue")
 
 
 @statement(ast.Return)

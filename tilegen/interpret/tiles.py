@@ -16,8 +16,8 @@ _REDUCTIONS = {"sum": numpy.sum, "max": numpy.max, "min": numpy.min, "absmax": n
                "bitand": numpy.bitwise_and.reduce, "bitor": numpy.bitwise_or.reduce,
                "bitxor": numpy.bitwise_xor.reduce}
 _COMBINE = {"sum": numpy.add, "max": numpy.maximum, "min": numpy.minimum, "absmax": numpy.maximum,
-            "abssum": numpy.add, "add": numpy.add, "bitand": numpy.bitwise_and, "bitor": numpy.bitwise_or,
-            "bitxor": numpy.bitwise_xor}
+            "abssum": numpy.add, "add": numpy.add, "or": numpy.bitwise_or, "bitand": numpy.bitwise_and,
+            "bitor": numpy.bitwise_or, "bitxor": numpy.bitwise_xor}
 
 
 def copy(node: ir.Copy, frame: Frame) -> None:
@@ -132,7 +132,21 @@ def atomic(node: ir.Atomic, frame: Frame) -> None:
         return
     where, lanes = positions
     value = numpy.broadcast_to(value, frame.grid)[lanes]
-    _COMBINE[node.op].at(memory.array, where, value)
+    if node.previous is None:
+        _COMBINE[node.op].at(memory.array, where, value)
+    else:
+        seen = _one_by_one(node.op, memory.array, where, numpy.atleast_1d(value))
+        memory_of(node.previous, frame, node.loc).array[lanes] = seen if lanes else seen[0]
+
+
+def _one_by_one(op: str, array: numpy.ndarray, where: tuple, values: numpy.ndarray) -> numpy.ndarray:
+    """Updates in the order of the lanes; the values before each."""
+    seen = numpy.empty(values.shape, array.dtype)
+    for lane, value in enumerate(values):
+        place = tuple(numpy.atleast_1d(i)[lane] for i in where)
+        seen[lane] = array[place]
+        array[place] = _COMBINE[op](array[place], value)
+    return seen
 
 
 def _require_same(source: tuple[int, ...], target: tuple[int, ...], name: str, loc: Loc | None) -> None:

@@ -3,14 +3,18 @@
 Each name is one function that holds its signature, its documentation and the IR that it builds.
 """
 
+import types as _types
+
 from tilegen.language.activations import gelu, relu, sigmoid, silu, softplus
 from tilegen.language.alloc import alloc_fragment, alloc_local, alloc_shared, alloc_var
 from tilegen.language.asynchronous import copy_async, sync
-from tilegen.language.atomics import atomic_add, atomic_max, atomic_min
+from tilegen.language.atomics import (
+    atomic_add, atomic_addx2, atomic_addx4, atomic_max, atomic_min, atomic_or,
+)
 from tilegen.language.debug import assume, device_assert, print, sync_threads
 from tilegen.language.loops import (
-    Kernel, Parallel, Persistent, Pipelined, get_block_binding, get_thread_binding, grid, serial, unroll,
-    vectorized,
+    Kernel, Parallel, Persistent, PersistentTileScheduler, Pipelined, get_block_binding, get_block_extent,
+    get_thread_binding, get_thread_extent, grid, loop_break, serial, unroll, vectorized,
 )
 from tilegen.language.math import (
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_not, bitwise_or, bitwise_xor,
@@ -42,23 +46,5 @@ from tilegen.language.warps import (
 
 Serial, Unroll, Vectorized = serial, unroll, vectorized
 
-__all__ = [
-    "GemmWarpPolicy", "Kernel", "Parallel", "Persistent", "Pipelined", "Select", "Serial", "Tensor", "Unroll",
-    "Vectorized", "abs", "acos", "acosh", "all_of", "all_sync", "alloc_fragment", "alloc_global", "alloc_local",
-    "alloc_reducer",
-    "alloc_shared", "alloc_var", "annotate_min_blocks_per_sm", "any_of", "any_sync", "asin", "asinh", "assume",
-    "atan", "atan2", "atanh", "atomic_add", "atomic_max", "atomic_min", "ballot_sync", "bfloat16", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "bool_", "by_target", "cast", "ceil", "ceildiv", "clamp", "clear",
-    "clz", "const", "copy", "copy_async", "copysign", "cos", "cosh", "cummax", "cumsum", "device_assert",
-    "dynamic", "empty", "erf", "exp", "exp10", "exp2", "fill", "finalize_reducer", "float16", "float32",
-    "float64", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "floor", "floordiv", "floormod", "fmod", "gelu",
-    "gemm", "gemm_warp", "get_block_binding", "get_lane_idx", "get_thread_binding", "get_warp_idx", "grid",
-    "hypot", "if_then_else", "infinity", "int16", "int32", "int64", "int8", "isfinite", "isinf", "isnan", "log",
-    "log10", "log1p", "log2", "macro", "max", "max_value", "min", "min_value", "nearbyint", "philox", "popcount",
-    "pow", "prim_func", "print", "reduce", "reduce_absmax", "reduce_abssum", "reduce_bitand", "reduce_bitor",
-    "reduce_bitxor", "reduce_max", "reduce_min", "reduce_sum", "reducer_update", "relu", "reshape", "rng_init",
-    "rng_rand", "rng_rand_float", "round", "rsqrt", "serial", "shfl_down", "shfl_sync", "shfl_up", "shfl_xor",
-    "shift_left", "shift_right", "sigmoid", "silu", "sin", "sinh", "softplus", "sqrt", "sync", "sync_threads",
-    "tan", "tanh", "tfloat32", "transpose", "trunc", "truncdiv", "truncmod", "uint16", "uint32", "uint64", "uint8",
-    "unroll", "use_swizzle", "vectorized", "view", "warp_reduce_max", "warp_reduce_min", "warp_reduce_sum", "where",
-]
+# Every name imported above is public.
+__all__ = sorted(name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _types.ModuleType))

@@ -61,7 +61,9 @@ class Builder:
         self.inside_kernel = False
         self.block_vars: tuple[ir.Var, ...] = ()
         self.threads: tuple[ir.Expr, ...] = ()
+        self.grid: tuple[ir.Expr, ...] = ()
         self.blocks: list[Block] = [Block()]
+        self.loops: list[str] = []           # kinds of the loops around, innermost last
         self.float_dtype: DType = float32    # of literals and knobs that meet nothing
         self.requires: list[ir.Expr] = []
         self.stream: Any = None              # of random numbers, from T.rng_init

@@ -160,6 +160,23 @@ def Persistent(domain, wave_size, index, group_size=8) -> PersistentLoop:
     return PersistentLoop(shape, count, first, int(as_number(group_size, "group_size")))
 
 
+def leave_loop(word: str) -> None:
+    """`break` or `continue` of the innermost loop, which has to be a serial one: TG0011."""
+    builder = current()
+    kind = builder.loops[-1] if builder.loops else ""
+    if kind != "serial":
+        where = f"a {kind} loop" if kind else "no loop"
+        raise TilegenError("TG0011", f"{word} in {where}", builder.loc,
+                           "only range, T.serial and while loops can be left: use an if")
+    builder.emit((ir.Break if word == "break" else ir.Continue)(loc=builder.loc))
+
+
+@operation()
+def loop_break() -> None:
+    """`break` of the innermost serial loop."""
+    leave_loop("break")
+
+
 def coordinates(loop: PersistentLoop, tile: ir.Expr) -> tuple[ir.Expr, ...]:
     """The position in the domain of the tile number `tile`."""
     if len(loop.domain) == 1:
@@ -176,6 +193,79 @@ def coordinates(loop: PersistentLoop, tile: ir.Expr) -> tuple[ir.Expr, ...]:
     height = arith.binary("min", arith.subtract(rows, first), ir.Const(loop.group_size))
     within = arith.modulo(tile, in_group)
     return (*parts, arith.add(first, arith.modulo(within, height)), arith.divide(within, height))
+
+
+class TileScheduler:
+    """What T.PersistentTileScheduler gives. Its methods are operations; the present tile is a variable."""
+
+    def __init__(self, loop: PersistentLoop, columns_first: bool):
+        self._loop, self._columns_first = loop, columns_first
+        self._tile = ir.Buffer(current().local("tile"), (), ir.Const(0).dtype, "var", loc=current().loc)
+        current().emit(ir.Alloc(self._tile, ir.Const(0), loc=current().loc))
+        self.init, self.next_tile, self.valid = (
+            operation()(method) for method in (self._init, self._next_tile, self._valid))
+
+    def _set(self, value: ir.Expr) -> None:
+        current().emit(ir.Store(self._tile, (), value, loc=current().loc))
+
+    def _init(self, worker) -> None:
+        self._set(as_index(worker, current().argument("worker")))
+
+    def _next_tile(self) -> None:
+        self._set(arith.add(ir.Load(self._tile, ()), self._loop.count))
+
+    def _valid(self) -> ir.Expr:
+        return arith.less(ir.Load(self._tile, ()), arith.product(self._loop.domain))
+
+    def _place(self, axis: int) -> ir.Expr:
+        return coordinates(self._loop, ir.Load(self._tile, ()))[axis ^ self._columns_first]
+
+    @property
+    def m_idx(self) -> ir.Expr:
+        """The row of the present tile."""
+        return self._place(0)
+
+    @property
+    def n_idx(self) -> ir.Expr:
+        """The column of the present tile."""
+        return self._place(1)
+
+
+@operation()
+def PersistentTileScheduler(num_m, num_n, num_workers, swizzle_size=8, column_major=False) -> TileScheduler:
+    """The tiles of a grid of num_m x num_n, dealt out to num_workers blocks as T.Persistent does, for a while loop.
+
+    `s = T.PersistentTileScheduler(...)`, `s.init(block)`, `while s.valid():` with the tile `s.m_idx`, `s.n_idx`, and
+    `s.next_tile()` at its end. Groups of swizzle_size rows (column_major: columns) are walked together.
+    """
+    builder = current()
+    domain = tuple(as_index(extent, builder.argument(name)) for name, extent in (("num_m", num_m), ("num_n", num_n)))
+    columns_first = bool(as_number(column_major, "column_major"))
+    workers = as_index(num_workers, builder.argument("num_workers"))
+    group = int(as_number(swizzle_size, "swizzle_size"))
+    if group < 1:
+        raise TilegenError("TG0110", "swizzle_size is not positive", builder.argument("swizzle_size"))
+    loop = PersistentLoop(domain[::-1] if columns_first else domain, workers, ir.Const(0), group)
+    return TileScheduler(loop, columns_first)
+
+
+@operation()
+def get_thread_extent(dim=0) -> ir.Expr:
+    """The number of threads of a block along x (dim 0), y or z; 1 where T.Kernel has no such extent."""
+    return _extent("T.get_thread_extent", dim, current().threads)
+
+
+@operation()
+def get_block_extent(dim=0) -> ir.Expr:
+    """The number of blocks of the grid along x (dim 0), y or z; 1 where T.Kernel has no such extent."""
+    return _extent("T.get_block_extent", dim, current().grid)
+
+
+def _extent(name: str, dim, extents: tuple[ir.Expr, ...]) -> ir.Expr:
+    number = as_number(dim, "dim")
+    if number not in (0, 1, 2):
+        raise TilegenError("TG0005", f"{name}: dim is 0, 1 or 2, not {number}", current().argument("dim"))
+    return extents[int(number)] if number < len(extents) else ir.Const(1)
 
 
 @operation()

@@ -166,8 +166,9 @@ class CpuPlanner:
                 return replace(n, value=arith.assignable(n.value, n.buffer.dtype))
             case ir.Atomic() if n.buffer.scope != "global":
                 place = self.element(n.buffer, n.indices)
-                value = arith.binary({"add": "+"}.get(n.op, n.op), place, n.value)
-                return ir.Store(place.buffer, place.indices, self.rounded(value, n.buffer), loc=n.loc)
+                value = arith.binary(n.operator, place, n.value)
+                changed = ir.Store(place.buffer, place.indices, self.rounded(value, n.buffer), loc=n.loc)
+                return (ir.Store(n.previous, (), place, loc=n.loc), changed) if n.previous else changed
             case ir.BinOp(op="min" | "max") if n.dtype == int32:       # std::min wants both of one type
                 a, b = (x if x.dtype == int32 else ir.Cast(x, int32) for x in (n.a, n.b))
                 return replace(n, a=a, b=b)

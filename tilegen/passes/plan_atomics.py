@@ -39,18 +39,19 @@ def _plan(planner: Planner, s: ir.Atomic) -> OpPlan:
             s.loc,
             hint="keep the results in int32 or float32",
         )
+    before = f"{s.previous.name} = " if s.previous else ""
     function = planner.target.atomics.get(dtype.name, {}).get(s.op)
     if function is not None:
-        as_unsigned = dtype.name == "int64" and s.op == "add"  # two's complement: the same sum
-        return OpPlan("atomic", {"function": function, "as_unsigned": as_unsigned}, "one instruction")
+        as_unsigned = dtype.name == "int64" and s.op in ("add", "or")  # two's complement: the same bits
+        return OpPlan("atomic", {"function": function, "as_unsigned": as_unsigned, "before": before}, "one instruction")
     old = ir.Var(planner.fresh("old", "old_value"), dtype)
     update = "atomic_update_16" if dtype.bits == 16 else "atomic_update" + _WORDS[dtype.bits]
     return OpPlan(
         "atomic_update",
-        {"function": update, "old": old, "changed": lambda s: _changed(s, old, dtype)},
+        {"function": update, "before": before, "old": old, "changed": lambda s: _changed(s, old, dtype)},
         f"no instruction for {dtype}: compare and swap until nobody interferes",
     )
 
 
 def _changed(s: ir.Atomic, old: ir.Var, dtype: DType) -> ir.Expr:
-    return ir.BinOp({"add": "+"}.get(s.op, s.op), old, s.value, dtype.compute)
+    return ir.BinOp(s.operator, old, s.value, dtype.compute)

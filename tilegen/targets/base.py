@@ -101,7 +101,7 @@ def gpu_functions() -> dict[str, dict[str, str]]:
 GPU_ATOMICS = {
     **{dtype: {"add": "atomicAdd"} for dtype in ("float32", "float64")},
     **{
-        dtype: {"add": "atomicAdd", "max": "atomicMax", "min": "atomicMin"}
+        dtype: {"add": "atomicAdd", "max": "atomicMax", "min": "atomicMin", "or": "atomicOr"}
         for dtype in ("int32", "int64", "uint32", "uint64")
     },
 }

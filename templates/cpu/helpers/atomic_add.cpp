@@ -1,7 +1,9 @@
-template <class T, class V> static inline void atomic_add(T* p, V value)
+// The value before the update.
+template <class T, class V> static inline T atomic_add(T* p, V value)
 {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do changed = T(old + value);
     while (!__atomic_compare_exchange(p, &old, &changed, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
 }

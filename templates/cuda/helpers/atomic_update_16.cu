@@ -1,5 +1,5 @@
-// *p = change(*p), as one step for all threads. T has 16 bits.
-template <class T, class Change> __device__ void atomic_update_16(T* p, Change change)
+// *p = change(*p), as one step for all threads; the value before. T has 16 bits.
+template <class T, class Change> __device__ T atomic_update_16(T* p, Change change)
 {
     unsigned short* const word = reinterpret_cast<unsigned short*>(p);
     unsigned short seen = 0, old;       // a guess, which the first exchange corrects
@@ -8,4 +8,5 @@ template <class T, class Change> __device__ void atomic_update_16(T* p, Change c
         const T changed = change(__builtin_bit_cast(T, old));
         seen = atomicCAS(word, old, __builtin_bit_cast(unsigned short, changed));
     } while (seen != old);
+    return __builtin_bit_cast(T, old);
 }
