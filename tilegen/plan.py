@@ -84,6 +84,7 @@ class NestPlan:
     once: ir.Expr | None = None          # around the whole nest: which threads take part
     lets: tuple[ir.Let, ...] = ()        # before the loops
     reason: str = ""
+    why: str = ""                        # what the source says about it, in a line of its own
     whole: ir.Expr | None = None
     whole_body: tuple[ir.Stmt, ...] = ()
 

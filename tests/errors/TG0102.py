@@ -57,9 +57,3 @@ def scan_of_bool(A: T.Tensor[(64,), "bool"]):
         x = T.alloc_fragment((64,), "bool")
         T.copy(A, x)
         T.cumsum(x)  # error: TG0102 T.cumsum does not take bool
-
-
-def view_of_a_fragment():
-    with T.Kernel(1):
-        x = T.alloc_fragment((64,), "float32")
-        y = T.view(x, dtype="int32")  # error: TG0102 cannot be seen as int32

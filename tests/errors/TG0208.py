@@ -2,12 +2,6 @@
 import tilegen.language as T
 
 
-def reshape_that_moves_elements():
-    with T.Kernel(1):
-        x = T.alloc_fragment((8, 32), "float32")
-        y = T.reshape(x, (16, 16))  # error: TG0208 the fragment x (8, 32) cannot become (16, 16)
-
-
 def scan_of_a_part(A: T.Tensor[(8, 32), "float32"]):
     with T.Kernel(1):
         x = T.alloc_fragment((8, 32), "float32")

@@ -36,19 +36,23 @@ class Emitter:
         empty line where `spaced`."""
         parts: list[str] = []
         for statement in statements:
+            before = self._last_origin
             text = self.statement(statement, comments)
             plan = getattr(statement, "plan", None)
             if not text:
                 continue
             comment = origin(statement) if comments else ""
-            if comment and "\n" not in text and comment != self._last_origin and _beside(text, comment):
+            if comment and "\n" not in text and comment != before and _beside(text, comment) and \
+                    not getattr(plan, "why", ""):
                 self._last_origin = comment
                 parts.append(_beside(text, comment))
                 continue
-            if comment and comment != self._last_origin and (not isinstance(statement, ir.Sync) or plan) and \
+            if comment and comment != before and (not isinstance(statement, ir.Sync) or plan) and \
                     not isinstance(plan, PipelinePlan):
                 parts.append(f"\n// {comment}" if parts and spaced else f"// {comment}")
                 self._last_origin = comment
+            if isinstance(plan, NestPlan) and plan.why:
+                parts.append(f"// why: {plan.why}")
             if isinstance(plan, SynchronousPlan):
                 parts.append(f"// why one stage: {plan.reason}")
             if isinstance(plan, PipelinePlan) and parts and spaced:

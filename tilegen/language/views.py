@@ -14,14 +14,12 @@ from tilegen.language.values import as_dtype, as_region, as_shape
 def reshape(buffer, shape) -> ir.Buffer:
     """`buffer` with another shape: no copy, its elements in the same order.
 
-    Global tensors and shared tiles take any shape of as many elements (TG0101 otherwise). A fragment can only
-    gain or lose dimensions of extent 1 (TG0208), since its elements stay with their threads.
+    Any shape of as many elements (TG0101 otherwise). A fragment whose elements would have to change threads is seen
+    through shared memory, which `tilegen explain` and the source say.
     """
     builder = current()
     base = _whole("T.reshape", buffer)
     extents = as_shape(shape, "T.reshape", builder.argument("shape"))
-    if base.scope == "fragment":
-        _require_same_product(base, extents)
     return _alias("T.reshape", base, extents, base.dtype)
 
 
@@ -30,22 +28,19 @@ def view(buffer, shape=None, dtype=None) -> ir.Buffer:
     """The memory of `buffer` with another shape, or as elements of another dtype, without a copy.
 
     Without a shape the last extent follows from the dtypes. Bits are taken as they are. Raises TG0101 where
-    the bytes differ, TG0102 for bool and for another dtype of a fragment, TG0208 as T.reshape.
+    the bytes differ, TG0102 for bool. A fragment with another dtype is seen through shared memory.
     """
     builder = current()
     base = _whole("T.view", buffer)
     kind = base.dtype if dtype is None else as_dtype(dtype, builder.argument("dtype"))
-    if kind != base.dtype and (base.scope == "fragment" or "bool" in (kind.name, base.dtype.name)):
+    if kind != base.dtype and "bool" in (kind.name, base.dtype.name):
         raise TilegenError("TG0102", f"T.view: {describe(base)} cannot be seen as {kind}", builder.argument("dtype"),
-                           "T.copy it into a shared tile and view that" if base.scope == "fragment" else
                            "T.copy it into an int8 tile")
     if shape is not None:
         extents = as_shape(shape, "T.view", builder.argument("shape"))
     else:
         last = arith.multiply(base.shape[-1], base.dtype.bytes)
         extents = (*base.shape[:-1], arith.fold(arith.divide(last, ir.Const(kind.bytes))))
-    if base.scope == "fragment":
-        _require_same_product(base, extents)
     return _alias("T.view", base, extents, kind)
 
 
@@ -71,15 +66,6 @@ def _alias(name: str, base: ir.Buffer, extents: tuple[ir.Expr, ...], dtype) -> i
                      ir.owner(base), loc=builder.loc)
     builder.emit(ir.Alloc(alias, loc=builder.loc))
     return alias
-
-
-def _require_same_product(base: ir.Buffer, extents: tuple[ir.Expr, ...]) -> None:
-    builder = current()
-    old, new = (tuple(e for e in shape if e != ir.Const(1)) for shape in (base.shape, extents))
-    if len(old) != len(new) or not all(same_extent(a, b, builder.numbers) for a, b in zip(old, new)):
-        raise TilegenError("TG0208", f"the fragment {base.name} {shape_text(base.shape)} cannot become "
-                           f"{shape_text(extents)}: its elements would have to move between threads",
-                           builder.argument("shape"), "T.copy it into a shared tile, and reshape that")
 
 
 @operation(takes_tiles=True)

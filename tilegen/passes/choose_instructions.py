@@ -37,7 +37,9 @@ def choose_instructions(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         choice = chosen.get(_key(node)) if isinstance(node, ir.Gemm) else None
         return replace(node, plan=choice) if choice else None
     body = ir.rewrite(kernel.body, rule) if chosen else kernel.body
-    return replace(kernel, body=body, plan=KernelPlan(notes=tuple(notes), checks=tuple(checks)))
+    before = kernel.plan or KernelPlan()
+    plan = replace(before, notes=(*before.notes, *notes), checks=tuple(dict.fromkeys((*before.checks, *checks))))
+    return replace(kernel, body=body, plan=plan)
 
 
 def _key(gemm: ir.Gemm) -> int:

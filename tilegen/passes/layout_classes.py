@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
@@ -83,6 +84,12 @@ class Classes:
         if drop in self.whole:
             self.whole.add(keep)
 
+    def apply(self, relation: Relation) -> None:
+        """Makes a relation hold. TG0203 for extents that differ."""
+        for pair in relation.pairs:
+            self.unite(*pair)
+        self.whole |= {self.of(*key) for key in relation.whole}
+
     @staticmethod
     def _rank(key: Key, extent: int | None) -> tuple[bool, int]:
         return (isinstance(key[0], str), extent or 0)
@@ -105,7 +112,9 @@ class Classes:
             if buffer.shape:
                 found.setdefault(top((name, 0)), Members()).buffers.append(buffer)
         for number, nest in self.nests.items():
-            found[top((number, nest.vars[0].name))].nests[number] = tuple(v.name for v in nest.vars)
+            members = found.get(top((number, nest.vars[0].name)))
+            if members is not None:                    # related to a fragment
+                members.nests[number] = tuple(v.name for v in nest.vars)
         for gemm in self.gemms:
             found[top((gemm.c.buffer.name, 0))].gemms.append(gemm)
         for members in found.values():
@@ -186,37 +195,71 @@ def number_nests(kernel: ir.Kernel) -> ir.Kernel:
     )
 
 
+@dataclass(frozen=True)
+class Relation:
+    """What one statement asks of the layout of a fragment: keys that are spread alike, in pairs, and keys that no
+    thread number may split. `buffer` names the fragment of a nest that it is about."""
+
+    node: ir.Node
+    pairs: tuple[tuple[Key, Key, Loc | None], ...]
+    whole: tuple[Key, ...] = ()
+    buffer: str = ""
+
+    @property
+    def strictness(self) -> int:
+        """What is kept first where not all can be had."""
+        return {ir.Gemm: 0, ir.Reduce: 1, ir.Scan: 1, ir.Copy: 2, ir.Alloc: 3}.get(type(self.node), 4)
+
+
 def collect_classes(kernel: ir.Kernel) -> Classes:
     """The classes that the statements of `kernel` ask for."""
+    classes = unrelated(kernel)
+    for relation in relations(kernel):
+        classes.apply(relation)
+    return classes
+
+
+def unrelated(kernel: ir.Kernel) -> Classes:
+    """Every dimension of a fragment, and every loop of a nest that touches one, in a class of its own;
+    accumulators are pinned."""
     classes = Classes(knob_values(kernel))
     for node in ir.walk(kernel.body):
         if isinstance(node, ir.Alloc) and node.buffer.scope == "fragment":
             classes.add_buffer(node.buffer)
     for node in ir.walk(kernel.body):
-        match node:
-            case ir.Alloc(buffer=ir.Alias(scope="fragment") as alias):
-                _relate_alias(classes, alias)
-            case ir.Gemm():
-                classes.gemms.append(node)
-                _pin(classes, node.c, node.loc)
-                if node.a.buffer.scope == "fragment":  # its rows are those of the product
-                    classes.unite((node.a.buffer.name, 0), (node.c.buffer.name, 0), node.loc)
-            case ir.Copy():
-                _relate_copy(classes, node)
-            case ir.Reduce():
-                _relate_reduce(classes, node)
-            case ir.Scan():
-                for d in range(len(node.src.buffer.shape)):
-                    classes.unite((node.src.buffer.name, d), (node.dst.buffer.name, d), node.loc)
-            case ir.Parallel():
-                _relate_nest(classes, node)
-    _refuse_stray_accesses(kernel)
+        if isinstance(node, ir.Gemm):
+            classes.gemms.append(node)
+            for d in range(len(node.c.buffer.shape)):
+                classes.forced.setdefault((node.c.buffer.name, d), node.loc)
+        elif isinstance(node, ir.Parallel) and any(fragment_accesses(node)):
+            classes.add_nest(node.plan, node)
     return classes
 
 
-def _pin(classes: Classes, region: ir.Region, loc: Loc | None) -> None:
-    for d in range(len(region.buffer.shape)):
-        classes.forced.setdefault((region.buffer.name, d), loc)
+def relations(kernel: ir.Kernel) -> Iterator[Relation]:
+    """What the statements ask for, in their order."""
+    for node in ir.walk(kernel.body):
+        match node:
+            case ir.Alloc(buffer=ir.Alias(scope="fragment") as alias):
+                yield _of_alias(node, alias)
+            case ir.Gemm() if node.a.buffer.scope == "fragment" and not node.transpose_a:
+                yield Relation(node, (_rows_of(node),))
+            case ir.Copy() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
+                yield _of_copy(node)
+            case ir.Reduce() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
+                yield _of_reduce(node)
+            case ir.Scan():
+                names = node.src.buffer.name, node.dst.buffer.name
+                rank = len(node.src.buffer.shape)
+                yield Relation(node, tuple(((names[0], d), (names[1], d), node.loc) for d in range(rank)))
+            case ir.Parallel():
+                yield from _of_nest(node)
+
+
+def _rows_of(gemm: ir.Gemm) -> tuple[Key, Key, Loc | None]:
+    """The rows of a fragment that is the left operand are those of the product."""
+    a, c = ((r.buffer.name, len(r.buffer.shape) - 2) for r in (gemm.a, gemm.c))
+    return a, c, gemm.loc
 
 
 def dimensions(region: ir.Region) -> list[int]:
@@ -224,76 +267,45 @@ def dimensions(region: ir.Region) -> list[int]:
     return [d for d, e in enumerate(region.extents) if e != ir.Const(1)]
 
 
-def _relate_alias(classes: Classes, alias: ir.Alias) -> None:
+def _of_alias(node: ir.Alloc, alias: ir.Alias) -> Relation:
     """Its dimensions are those of the other fragment, but for extents of 1."""
     own, other = ([d for d, e in enumerate(b.shape) if e != ir.Const(1)] for b in (alias, alias.base))
-    for a, b in zip(own, other):
-        classes.unite((alias.name, a), (alias.base.name, b), alias.loc)
+    return Relation(node, tuple(((alias.name, a), (alias.base.name, b), alias.loc) for a, b in zip(own, other)))
 
 
-def _relate_copy(classes: Classes, copy: ir.Copy) -> None:
-    if copy.src.buffer.scope == copy.dst.buffer.scope == "fragment":
-        for s, d in zip(dimensions(copy.src), dimensions(copy.dst)):
-            classes.unite((copy.src.buffer.name, s), (copy.dst.buffer.name, d), copy.loc)
+def _of_copy(copy: ir.Copy) -> Relation:
+    pairs = zip(dimensions(copy.src), dimensions(copy.dst))
+    return Relation(copy, tuple(((copy.src.buffer.name, s), (copy.dst.buffer.name, d), copy.loc) for s, d in pairs))
 
 
-def _relate_reduce(classes: Classes, reduce: ir.Reduce) -> None:
-    if reduce.src.buffer.scope != "fragment" or reduce.dst.buffer.scope != "fragment":
-        return
+def _of_reduce(reduce: ir.Reduce) -> Relation:
     kept = [d for d in range(len(reduce.src.buffer.shape)) if d != reduce.dim]
     into = list(range(len(reduce.dst.buffer.shape)))
     if len(into) == len(reduce.src.buffer.shape):  # keepdims: (BM, 1)
         into.remove(reduce.dim)
-    for s, d in zip(kept, into):
-        classes.unite((reduce.src.buffer.name, s), (reduce.dst.buffer.name, d), reduce.loc)
+    names = reduce.src.buffer.name, reduce.dst.buffer.name
+    return Relation(reduce, tuple(((names[0], s), (names[1], d), reduce.loc) for s, d in zip(kept, into)))
 
 
-def _relate_nest(classes: Classes, nest: ir.Parallel) -> None:
-    accesses = [
-        n
-        for s in nest.body
-        for n in ir.walk(s)
-        if isinstance(n, (ir.Load, ir.Store, ir.Atomic)) and n.buffer.scope == "fragment"
-    ]
-    if not accesses:
-        return
-    classes.add_nest(nest.plan, nest)
+def fragment_accesses(nest: ir.Parallel) -> Iterator[ir.Load | ir.Store | ir.Atomic]:
+    """The elements of fragments that a nest touches."""
+    for node in ir.walk(nest.body):
+        if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.scope == "fragment":
+            yield node
+
+
+def _of_nest(nest: ir.Parallel) -> Iterator[Relation]:
+    """One relation for each fragment of a nest: loop variables go with the dimensions that they index."""
     own = {var.name for var in nest.vars}
-    for access in accesses:
+    found: dict[str, list] = {}
+    whole: dict[str, list[Key]] = {}
+    for access in fragment_accesses(nest):
+        name = access.buffer.name
         for d, index in enumerate(access.indices):
-            key = (access.buffer.name, d)
             if isinstance(index, ir.Var) and index.name in own:
-                classes.unite(key, (nest.plan, index.name), access.loc or nest.loc)
+                pair = (name, d), (nest.plan, index.name), access.loc or nest.loc
+                found.setdefault(name, []).append(pair)
             elif not (isinstance(index, ir.Const) and access.buffer.shape[d] == ir.Const(1)):
-                if arith.names(index) & own:
-                    raise TilegenError(
-                        "TG0208",
-                        f"{access.buffer.name} is a fragment: its index has to be a loop variable alone",
-                        access.loc or nest.loc,
-                        hint="the element may live in another thread; copy the fragment to shared memory first",
-                    )
-                classes.whole.add(classes.of(*key))
-
-
-def _refuse_stray_accesses(kernel: ir.Kernel) -> None:
-    """Elements of fragments belong to threads: only T.Parallel and tile operations may touch them."""
-
-    def visit(statements) -> None:
-        for s in statements:
-            if isinstance(s, ir.Parallel):
-                continue
-            inner = (ir.For, ir.While, ir.If)
-            parts = [p for p in ir.children(s) if not isinstance(p, ir.Stmt)] if isinstance(s, inner) else [s]
-            for node in (n for p in parts for n in ir.walk(p)):
-                if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.scope == "fragment":
-                    raise TilegenError(
-                        "TG0208",
-                        f"an element of the fragment {node.buffer.name} outside of T.Parallel",
-                        node.loc or s.loc,
-                        hint="a fragment is spread over the threads: loop over it with T.Parallel, "
-                        "or keep the value in shared memory",
-                    )
-            if isinstance(s, inner):
-                visit([c for c in ir.children(s) if isinstance(c, ir.Stmt)])
-
-    visit(kernel.body)
+                whole.setdefault(name, []).append((name, d))
+    for name in dict.fromkeys([*found, *whole]):
+        yield Relation(nest, tuple(found.get(name, ())), tuple(whole.get(name, ())), name)

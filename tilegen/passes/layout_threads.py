@@ -28,7 +28,7 @@ class Choice:
 
 def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, threads: int, env) -> Choice:
     """Thread numbers and vectors of one component."""
-    digits = _digits(classes, members)
+    digits = digits_of(classes, members)
     if "m" not in digits.values():
         digits = {root: "all" for root, digit in digits.items() if digit == "n"}
         choice = Choice(1, threads, False, digits)
@@ -42,7 +42,7 @@ def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, thread
     return _for_rows(classes, members, digits, threads, env)
 
 
-def _digits(classes: Classes, members: Members) -> dict[Key, str]:
+def digits_of(classes: Classes, members: Members) -> dict[Key, str]:
     """'n' for last dimensions, 'm' for those before, gemm accumulators deciding first."""
     strict = [g.c.buffer for g in members.gemms]
     rest = sorted((b for b in members.buffers if b not in strict), key=lambda b: -len(b.shape))
@@ -54,8 +54,10 @@ def _digits(classes: Classes, members: Members) -> dict[Key, str]:
         wanted = {"n": None, "m": None}
         for key in keys:
             if digits.get(key):
-                _refuse_double(classes, members, wanted[digits[key]], key)
+                _refuse_double(classes, wanted[digits[key]], key)
                 wanted[digits[key]] = key
+        for key in (k for k in keys if keys.count(k) > 1):
+            _refuse_double(classes, key, key)
         for key in reversed(keys):
             if key not in digits:
                 free = [digit for digit, owner in wanted.items() if owner is None]
@@ -65,7 +67,7 @@ def _digits(classes: Classes, members: Members) -> dict[Key, str]:
     return digits
 
 
-def _refuse_double(classes: Classes, members: Members, first: Key | None, second: Key) -> None:
+def _refuse_double(classes: Classes, first: Key | None, second: Key) -> None:
     if first is None:
         return
     loc = classes.forced.get(second) or classes.forced.get(first)
@@ -77,7 +79,7 @@ def _refuse_double(classes: Classes, members: Members, first: Key | None, second
 
 def _for_gemm(kernel, classes, members, digits, threads, env) -> Choice:
     gemm = members.gemms[0]
-    _refuse_turned(classes, members, digits)
+    refuse_turned(classes, members, digits)
     rows, cols = (arith.evaluate(classes.extents[k], env) for k in _matrix_keys(classes, gemm))
     by_rows = not gemm.transpose_a and not gemm.transpose_b
     grids = [(m, threads // m) for m in _divisors(threads)]
@@ -109,7 +111,8 @@ def _matrix_keys(classes: Classes, gemm: ir.Gemm) -> tuple[Key, Key]:
     return classes.of(gemm.c.buffer.name, rank - 2), classes.of(gemm.c.buffer.name, rank - 1)
 
 
-def _refuse_turned(classes: Classes, members: Members, digits) -> None:
+def refuse_turned(classes: Classes, members: Members, digits) -> None:
+    """TG0203 where a product would have its rows along the fast threads."""
     for gemm in members.gemms:
         rows, cols = _matrix_keys(classes, gemm)
         if digits.get(rows, "m") != "m" or digits.get(cols, "n") != "n":
@@ -120,7 +123,7 @@ def _refuse_turned(classes: Classes, members: Members, digits) -> None:
 def for_mma(kernel: ir.Kernel, classes: Classes, members: Members, digits, threads: int, env) -> Choice:
     """Warps of 8 x 4 threads, as the mma instructions hold their accumulator: each thread has pairs of
     neighbouring columns. The warps' grid was chosen with the instruction."""
-    _refuse_turned(classes, members, digits)
+    refuse_turned(classes, members, digits)
     chosen: MmaChoice = members.gemms[0].plan
     choice = Choice(chosen.warps_m * 8, chosen.warps_n * 4, True, digits,
                     arrangement=matrix_instruction(chosen.helper).call)

@@ -28,7 +28,8 @@ def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     def rule(node):
         if isinstance(node, ir.Copy):
-            return replace(node, plan=_copy(planner, node))
+            plan = _copy(planner, node)
+            return replace(node, plan=replace(plan, why=dict(node.options).get("why", "")))
         return None
     return planner.finish(ir.rewrite(kernel.body, rule))
 
@@ -127,7 +128,7 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
     loads = copy.dst.buffer.scope == "fragment"
     tile, other = (copy.dst, copy.src) if loads else (copy.src, copy.dst)
     axes = planner.layout(tile.buffer).axes
-    tile_dims, other_dims = dimensions(tile), dimensions(other)
+    tile_dims, other_dims = [d for d, e in enumerate(tile.buffer.shape) if e != ir.Const(1)], dimensions(other)
     both_fragments = other.buffer.scope == "fragment"
     width = 1 if both_fragments else _register_width(planner, tile, other, axes)
     names = planner.slot_names(tuple(axes[d] for d in tile_dims), set())
@@ -135,7 +136,7 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
     for position, d in enumerate(tile_dims):
         axis = axes[d]
         step: ir.Expr = ir.Const(1)
-        if width > 1 and position == len(tile_dims) - 1:
+        if width > 1 and d == len(axes) - 1:
             step = ir.Var(axis.vector_name, kind="knob") if width == axis.vector else planner.vector(tile.buffer, width)
         loops.append(planner.slot_loop(axis, names[position], step))
         slots.append(loops[-1].var)
@@ -158,6 +159,7 @@ def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates
     """Indices into memory for a thread's slots; named coordinates go into the loops' lets."""
     guards, named = [], []
     words = {1: ["i"], 2: ["row", "col"]}.get(len(tile_dims), ["slab", "plane", "row", "col"][-len(tile_dims):])
+    paired = dimensions(tile)
     for position, d in enumerate(tile_dims):
         axis, value = axes[d], coordinates[position]
         word = planner.fresh(words[position], words[position] + "_in_tile")
@@ -166,6 +168,9 @@ def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates
         let = ir.Var(word, kind="let")
         loops[position] = replace(loops[position], lets=(ir.Let(let, value),))
         partial = planner.value(tile.extents[d]) != axis.extent or tile.offsets[d] != ir.Const(0)
+        if d not in paired:                             # a single row or column
+            guards.append(arith.binary("==", let, tile.offsets[d]))
+            continue
         if partial and tile.offsets[d] != ir.Const(0):
             guards.append(arith.binary(">=", let, tile.offsets[d]))
         if partial or axis.padded:

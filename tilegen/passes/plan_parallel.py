@@ -102,6 +102,8 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     whole = conjunction(guards)
     loops = _drop_unused(loops, body, whole)
     once = speaker_of(planner, axes, *_component_threads(planner, nest)) if touches == "write" else None
+    if once is not None and any(_is_fragment_write(n) for n in ir.walk(nest.body)):
+        body, once = _spoken(body, once), None
     return NestPlan(
         tuple(loops),
         body,
@@ -109,6 +111,20 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
         once=once,
         reason="each thread computes the elements of the fragments that it holds",
     )
+
+
+def _is_fragment_write(node: ir.Node) -> bool:
+    return isinstance(node, ir.Store) and node.buffer.scope == "fragment"
+
+
+def _spoken(body: tuple[ir.Stmt, ...], once: ir.Expr) -> tuple[ir.Stmt, ...]:
+    """Each thread writes its own copy of a fragment, one of them what all threads share."""
+
+    def rule(node):
+        shared = isinstance(node, (ir.Store, ir.Atomic)) and node.buffer.scope in _MEMORY
+        return ir.If(once, (node,), loc=node.loc) if shared or isinstance(node, ir.Print) else None
+
+    return ir.rewrite(body, rule)
 
 
 def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:

@@ -1,0 +1,73 @@
+"""Which wishes about layouts exclude each other: found by trying, the strictest first."""
+
+from __future__ import annotations
+
+from tilegen import arith, ir
+from tilegen.errors import TilegenError
+from tilegen.passes.layout_classes import Classes, Key, Relation, collect_classes, relations, unrelated
+from tilegen.passes.layout_threads import digits_of, refuse_turned
+
+MOST_WHOLE = 256                         # elements along a dimension that one thread may hold all of
+
+
+def conflicts(kernel: ir.Kernel) -> list[tuple[Relation, str]]:
+    """The relations that cannot hold beside the stricter ones, each with the reason; nests are numbered."""
+    try:
+        _check(collect_classes(kernel))
+        return []
+    except TilegenError:
+        pass
+    refused: list[tuple[Relation, str]] = []
+    kept: list[Relation] = []
+    for relation in sorted(relations(kernel), key=lambda r: (r.strictness, _reads_only(r))):
+        classes = unrelated(kernel)
+        try:
+            for other in (*kept, relation):
+                classes.apply(other)
+            _check(classes)
+            kept.append(relation)
+        except TilegenError:
+            refused.append((relation, _reason(relation)))
+    return refused
+
+
+def _reason(relation: Relation) -> str:
+    """Why this relation was given up, for the reader of the emitted file."""
+    match relation.node:
+        case ir.Parallel():
+            return f"the threads that run this loop hold other elements of {relation.buffer}"
+        case ir.Gemm(a=a):
+            return f"{a.buffer.name} is spread otherwise than the product"
+        case ir.Alloc(buffer=alias):
+            return f"{alias.name} is {alias.base.name} in another shape"
+        case ir.Copy(src=src, dst=dst) | ir.Reduce(src=src, dst=dst) | ir.Scan(src=src, dst=dst):
+            return f"{dst.buffer.name} is spread otherwise than {src.buffer.name}"
+    raise AssertionError(f"no relation of {type(relation.node).__name__}")
+
+
+def _reads_only(relation: Relation) -> bool:
+    """In a nest the fragments that are written come first."""
+    if not isinstance(relation.node, ir.Parallel):
+        return False
+    return not any(isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.name == relation.buffer
+                   for n in ir.walk(relation.node.body))
+
+
+def _check(classes: Classes) -> None:
+    """TG0203 where a component has no grid of threads that serves all of its members."""
+    for members in classes.components():
+        digits = digits_of(classes, members)
+        refuse_turned(classes, members, digits)
+    for root in classes.whole:
+        extent = arith.evaluate(classes.extents[root], classes.env)
+        if extent is None or extent > MOST_WHOLE or _pinned(classes, root):
+            what = classes.describe(root)
+            raise TilegenError("TG0203", f"one thread cannot hold all {what}", classes.forced.get(root))
+
+
+def _pinned(classes: Classes, root: Key) -> bool:
+    """Whether a product spreads this dimension over the threads."""
+    return any(root == classes.of(g.c.buffer.name, d) and g.c.buffer.shape[d] != ir.Const(1)
+               for g in classes.gemms for d in range(len(g.c.buffer.shape)))
+
+
