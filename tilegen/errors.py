@@ -145,6 +145,7 @@ CODES: dict[str, str] = {
     "TG0203": "layouts of a fragment that disagree",
     "TG0204": "an operation that the target lacks",
     "TG0205": "a barrier under a condition that differs between threads",
+    "TG0206": "a layout that gives two elements one place",
     "TG0207": "too many registers",
     "TG0208": "an access to a fragment that its layout cannot serve",
     "TG0301": "no compiler found",

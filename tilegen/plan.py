@@ -68,9 +68,11 @@ class Move(ir.Stmt):
 @dataclass(frozen=True)
 class PlacedBuffer(ir.Buffer):
     """A tile in an order of its own: the function `accessor` of the file finds an element from its last
-    two indices."""
+    indices."""
 
     accessor: str = ""
+    rank: int = 2                        # indices that it takes
+    run: int = 0                         # neighbours of a row that stay together; 0: all
 
 
 @dataclass(frozen=True)
@@ -178,3 +180,4 @@ class KernelPlan:
     scratch: tuple = ()                            # (type name, (member of Smem, elements)): room for reductions
     notes: tuple[tuple[str, str], ...] = ()        # (subject, reason), in order of decision
     order: BlockOrder | None = None
+    places: dict[str, ir.Placement] = field(hash=False, default_factory=dict)      # of shared tiles, by accessor

@@ -263,6 +263,12 @@ def _launch(node: ir.Kernel) -> list[str]:
 
 
 def _wish(wish: ir.Wish) -> str:
+    if isinstance(wish, ir.Placement):
+        names = ", ".join(v.name for v in wish.vars)
+        if wish.slot is None:
+            return f"T.annotate_layout({{{wish.buffer}: lambda {names}: {expression(wish.value)}}})"
+        return (f"T.annotate_layout({{{wish.buffer}: T.Fragment({wish.buffer}.shape, lambda {names}: "
+                f"({expression(wish.value)}, {expression(wish.slot)}), replicate={wish.copies})}})")
     if wish.name == "min_blocks":
         return f"T.annotate_min_blocks_per_sm({expression(wish.value)})"
     return f'T.use_swizzle({expression(wish.value)}, order="{wish.name.removesuffix("_panels")}")'

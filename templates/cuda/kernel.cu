@@ -16,6 +16,11 @@ ${ frame.heading("Layouts: the element that this thread holds in a slot") }
 ${ frame.layout_function(axis) }
 //% endfor
 <% endif %>
+<% if places %>
+
+// ---- Places: where the elements of a shared tile lie -------------------------------------------
+${ places | join("\n\n") }
+<% endif %>
 
 ${ frame.heading("The kernel") }
 extern "C" __global__ void __launch_bounds__(THREADS, ${ frame.min_blocks })

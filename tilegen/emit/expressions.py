@@ -183,8 +183,9 @@ class Printer:
         if buffer.scope == "global":
             return f"{name}[{self(flat_index(buffer, indices))}]"
         if isinstance(buffer, PlacedBuffer):
-            *lead, row, col = (self(i) for i in indices)
-            return f"{buffer.accessor}({name}{''.join(f'[{i}]' for i in lead)}, {row}, {col})"
+            texts = [self(i) for i in indices]
+            lead, own = texts[:-buffer.rank], texts[-buffer.rank:]
+            return f"{buffer.accessor}({name}{''.join(f'[{i}]' for i in lead)}, {', '.join(own)})"
         return name + "".join(f"[{self(i)}]" for i in indices)
 
 

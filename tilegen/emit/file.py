@@ -88,6 +88,8 @@ class Frame:
             target=self.target,
             body=statements,
             axes=[a for a in self.plan.axes if a.name + "(" in statements],
+            places=[self.place_function(name, place) for name, place in self.plan.places.items()
+                    if name + "(" in statements],
         )
 
     def heading(self, title: str) -> str:
@@ -126,6 +128,17 @@ class Frame:
             if len(line) <= COLUMNS
             else f"__device__ int {axis.name}(int slot)\n{{\n    return {value};\n}}"
         )
+
+    def place_function(self, name: str, place: ir.Placement) -> str:
+        """The function that finds an element of a tile which T.annotate_layout places."""
+        buffer = next(p.buffer for p in self.plan.shared if p.buffer.name == place.buffer)
+        extents = "".join(f"[{self.e(x)}]" for x in buffer.shape[-len(place.vars):])
+        indices = ", ".join(f"int {v.name}" for v in place.vars)
+        value = arith.fold(place.value)
+        printer = Printer(self.target, self.e.ranges | {v.name: (0, 2**20) for v in place.vars})
+        return (f"// {buffer.name} lies as {origin(ir.Raw('', loc=place.loc))}\n"
+                f"template <class T> __device__ T& {name}(T (&tile){extents}, {indices})\n{{\n"
+                f"    return reinterpret_cast<T*>(tile)[{printer(value)}];\n}}")
 
     def block_variables(self, body: str) -> list[str]:
         """`bx = blockIdx.x`, for the block variables that the body reads."""

@@ -39,7 +39,10 @@ def call(parser: Parser, node: ast.Call) -> Any:
     callee = parser.evaluate(node.func)
     if _is_hashable(callee) and callee in _ADVICE:
         raise parser.error("TG0001", f"{callee.__name__}() cannot be used in a kernel", node, _ADVICE[callee])
+    takes_functions = getattr(callee, "operation", None) and callee.operation.takes_functions
+    parser.functions += bool(takes_functions)
     arguments = Arguments(parser, node)
+    parser.functions -= bool(takes_functions)
     if _is_hashable(callee) and callee in _BUILTINS:
         callee = _builtin(parser, callee, arguments, node)
     if isinstance(callee, ScalarType):

@@ -10,7 +10,7 @@ from typing import Any
 from tilegen import ir
 from tilegen.dtypes import bool_
 from tilegen.frontend.lookup import attribute_of, resolve
-from tilegen.frontend.parser import Parser, expression
+from tilegen.frontend.parser import Parser, Scope, expression
 from tilegen.frontend.suggest import did_you_mean
 from tilegen.language import arithmetic
 from tilegen.language.debug import FormattedText
@@ -25,7 +25,7 @@ OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorD
 COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 _UNSUPPORTED = {
-    ast.Lambda: ("a lambda", "write a function under @T.macro"),
+    ast.Lambda: ("a lambda", "write a function under @T.macro; T.Layout and T.Fragment take lambdas"),
     ast.ListComp: ("a list comprehension", "write a for loop, or compute the list outside of the kernel"),
     ast.SetComp: ("a set comprehension", "compute it outside of the kernel"),
     ast.DictComp: ("a dict comprehension", "compute it outside of the kernel"),
@@ -45,6 +45,33 @@ def unsupported(parser: Parser, node: ast.expr) -> Any:
     name, advice = _UNSUPPORTED.get(type(node), (f"the expression {type(node).__name__}",
                                                  "write it differently"))
     raise parser.error("TG0001", f"{name} cannot be used in a kernel", node, advice)
+
+
+@expression(ast.Lambda)
+def function(parser: Parser, node: ast.Lambda) -> Any:
+    """A function of indices, where an operation takes one: it is read anew for the arguments of each call."""
+    arguments = node.args
+    if not parser.functions or arguments.defaults or arguments.kwonlyargs or arguments.vararg or arguments.kwarg:
+        return unsupported(parser, node)
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+
+    def call(*values: ir.Expr) -> Any:
+        parser.frame.scopes.append(Scope("lambda", dict(zip(names, values))))
+        try:
+            return parser.evaluate(node.body)
+        finally:
+            parser.frame.scopes.pop()
+
+    call.arity = len(names)
+    return call
+
+
+@expression(ast.Dict)
+def dictionary(parser: Parser, node: ast.Dict) -> Any:
+    """A dict, where an operation takes one."""
+    if not parser.functions or None in node.keys:
+        return unsupported(parser, node)
+    return {parser.evaluate(key): parser.evaluate(value) for key, value in zip(node.keys, node.values)}
 
 
 @expression(ast.Constant)

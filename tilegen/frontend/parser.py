@@ -127,6 +127,7 @@ class Parser:
         self.loops = builder.loops           # kinds of the loops around, innermost last
         self.whole: ast.expr | None = None   # the value of the present assignment or call statement
         self.fresh: ir.Buffer | None = None  # what T.alloc_var has just made
+        self.functions = 0                   # calls around that take lambdas and dicts
         self.pending_name = ""               # the name that the next call's result is assigned to
         self.launches: list[ir.Kernel] = []          # each T.Kernel, without parameters and sizes yet
         self.declared: dict[str, ir.Buffer] = {}     # tensors annotated in the body

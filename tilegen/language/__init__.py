@@ -12,6 +12,7 @@ from tilegen.language.atomics import (
     atomic_add, atomic_addx2, atomic_addx4, atomic_max, atomic_min, atomic_or,
 )
 from tilegen.language.debug import assume, device_assert, print, sync_threads
+from tilegen.language.layouts import Fragment, Layout, annotate_layout
 from tilegen.language.loops import (
     Kernel, Parallel, Persistent, PersistentTileScheduler, Pipelined, get_block_binding, get_block_extent,
     get_thread_binding, get_thread_extent, grid, loop_break, serial, unroll, vectorized,

@@ -156,11 +156,12 @@ class Operation:
     place: str
     signature: inspect.Signature
     takes_tiles: bool
+    takes_functions: bool
 
 
-def operation(place: str = "kernel", takes_tiles: bool = False) -> Callable:
+def operation(place: str = "kernel", takes_tiles: bool = False, takes_functions: bool = False) -> Callable:
     """Makes a function an operation of T. With `takes_tiles`, an element `A[i, j]` among its arguments
-    stands for a place, not for the value there."""
+    stands for a place, not for the value there; with `takes_functions` they may be lambdas and dicts."""
     def decorate(function):
         @functools.wraps(function)
         def call(*args, **keywords):
@@ -168,7 +169,8 @@ def operation(place: str = "kernel", takes_tiles: bool = False) -> Callable:
                 return _outside(function, place, args, keywords)
             return function(*args, **keywords)
 
-        call.operation = Operation(function.__name__, place, inspect.signature(function), takes_tiles)
+        call.operation = Operation(function.__name__, place, inspect.signature(function), takes_tiles,
+                                   takes_functions)
         return call
     return decorate
 

@@ -30,6 +30,7 @@ from tilegen.passes.plan_scan import plan_scan
 from tilegen.passes.plan_storage import plan_storage
 from tilegen.passes.plan_syncs import plan_syncs
 from tilegen.passes.plan_votes import plan_votes
+from tilegen.passes.place_annotated import place_annotated
 from tilegen.passes.route_fragments import route_fragments
 from tilegen.passes.simplify import simplify
 from tilegen.passes.stage_operands import stage_operands
@@ -39,8 +40,8 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, bind_threads, expand_prints, stage_reductions, route_fragments, choose_instructions,
-            stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_copies, plan_fills,
+    "gpu": (simplify, bind_threads, expand_prints, stage_reductions, place_annotated, route_fragments,
+            choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_copies, plan_fills,
             plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_scan, plan_votes, plan_storage,
             plan_syncs, insert_barriers, place_shared, plan_occupancy, order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),

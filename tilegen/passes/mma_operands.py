@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tilegen import arith, ir
 from tilegen.instructions import MatrixInstruction
+from tilegen.passes.place_annotated import stay_together
 from tilegen.plan import Check
 
 MATRIX_BYTES, QUAD_BYTES, WORD_BYTES = 16, 8, 4
@@ -42,7 +43,8 @@ def _alignment(region: ir.Region, env: dict, steps: dict[str, int]) -> int:
     pitch = arith.evaluate(region.buffer.shape[-1], env) or 1
     start = arith.multiple_of(region.offsets[-1], env, steps)
     size = region.buffer.dtype.bytes
-    return next(n for n in (MATRIX_BYTES, 8, WORD_BYTES, 2, 1) if pitch * size % n == 0 and start * size % n == 0)
+    return next(n for n in (MATRIX_BYTES, 8, WORD_BYTES, 2, 1) if pitch * size % n == 0 and start * size % n == 0
+                and stay_together(region.buffer, max(1, n // size)))
 
 
 def form_words(gemm: ir.Gemm, instruction: MatrixInstruction, forms: tuple[str, str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from tilegen.instructions import matrix_instruction
 from tilegen.layout import FragmentLayout, bank_conflicts
 from tilegen.passes.plan_gemm import along_width
 from tilegen.passes.planner import Planner, tile_name, unit
-from tilegen.plan import MmaChoice
+from tilegen.plan import MmaChoice, PlacedBuffer
 from tilegen.targets.base import Target
 
 PADS = (0, 1, 2, 4, 8)
@@ -30,6 +30,8 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     notes = []
     for node in ir.walk(kernel.body):
         if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared" and len(node.buffer.shape) >= 2):
+            continue
+        if isinstance(node.buffer, PlacedBuffer):   # as the kernel asks
             continue
         if node.buffer.name in aliased:             # both names count its elements without gaps
             continue

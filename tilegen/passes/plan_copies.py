@@ -16,6 +16,7 @@ from tilegen.passes.accesses import conditions, conjunction, zero
 from tilegen.passes.layout_classes import dimensions
 from tilegen.passes.planner import THREAD, Planner, coordinate
 from tilegen.passes.replicas import speaker
+from tilegen.passes.place_annotated import stay_together
 from tilegen.passes.walks import fragment_index, plain_index, strided
 from tilegen.plan import Loop, Move, NestPlan
 from tilegen.targets.base import Target
@@ -115,7 +116,7 @@ def _aligned(planner: Planner, region: ir.Region, width: int) -> bool:
     if region.buffer.scope != "shared":
         return offset % width == 0 or planner.ranges.natural(region.offsets[-1])
     pitch = planner.value(region.buffer.shape[-1])
-    return pitch is not None and pitch % width == 0 and offset % width == 0
+    return pitch is not None and pitch % width == 0 and offset % width == 0 and stay_together(region.buffer, width)
 
 
 def _rows_match(region: ir.Region) -> bool:

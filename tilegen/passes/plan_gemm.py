@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.layout import Axis
+from tilegen.passes.place_annotated import stay_together
 from tilegen.passes.planner import Planner, coordinate
 from tilegen.plan import Loop, Move, Nest, NestPlan, OpPlan
 from tilegen.targets.base import Target
@@ -83,6 +84,7 @@ def _depth_width(planner: Planner, gemm: ir.Gemm, depth: ir.Expr, slots: int) ->
         or (planner.value(r.buffer.shape[-1]) or 1) % width
         or planner.multiple_of(r.offsets[-1]) % width
         or width * r.buffer.dtype.bytes > 16
+        or not stay_together(r.buffer, width)
         for r in along
     ):
         width //= 2
@@ -139,6 +141,7 @@ def _row_vectors(planner: Planner, region: ir.Region, axis: Axis) -> bool:
         pitch % axis.vector == 0
         and planner.multiple_of(region.offsets[-1]) % axis.vector == 0
         and axis.vector * region.buffer.dtype.bytes <= 16
+        and stay_together(region.buffer, axis.vector)
     )
 
 
