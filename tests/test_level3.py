@@ -318,7 +318,8 @@ def scaled(A: T.Tensor[("M", 64), "float32"], B: T.Tensor[("M", 64), "float32"])
             for i, j in T.Parallel(8, 64):
                 tile_sum = tile[i, j] + 1
                 B[k * 8 + i, j] = tile_sum
-            T.copy_async(A[0:8, :], first)
+            T.copy_async(A[0:4, :], first[0:4, :])
+            T.copy_async(A[4:8, :], first[4:8, :])
             T.sync()
             for i, j in T.Parallel(8, 64):
                 B[k * 8 + i, j] = tile[i, j] * first[i, j]

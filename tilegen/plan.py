@@ -127,16 +127,26 @@ class MmaChoice:
 
 @dataclass(frozen=True)
 class PipelinePlan:
-    """The first `producers` statements of the loop body fill stage `ko % stages`; `reason` in words."""
+    """The first `producers` statements of the loop body fill stage `(ko - start) % stages`, some steps ahead;
+    `reason` in words. With the template "pipeline" they are asynchronous copies. With "pipeline_registers"
+    they load registers, and the next `keepers` statements put those into the stage."""
 
     producers: int
     stages: ir.Expr
     stage: ir.Var
-    steps: ir.Var
+    steps: ir.Var                        # the loop's end
     load: str                            # the name of the function that fills a stage
     buffers: tuple[str, ...]
     reason: str = ""
     sync: ir.Sync | None = None          # of the user, which the pipeline's own barrier stands for
+    template: str = "pipeline"
+    keepers: int = 0
+    keep: str = ""                       # the name of the function that puts registers into a stage
+
+    @property
+    def ahead(self) -> int:
+        """How many statements of the body belong to other steps."""
+        return self.producers + self.keepers
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,8 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         row_max[e] = -infinity();
 
     // 10_flash_attention.py:28  for kb in T.Pipelined(T.ceildiv(keys, BN), num_stages=st ...
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory
+    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
+    //     fragments take 196 registers of each thread, so that 32 more are too many
     for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
         // 10_flash_attention.py:29  T.copy(K[by, kb * BN, 0], K_shared)
         if (kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {  // the whole tile exists
@@ -408,10 +409,10 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //   "source": "10_flash_attention.py:10", "ir": "sha256:96b56a7fe9090542",
 //   "map": {"13": [182, 184], "17": [185, 187], "18": [188, 190], "20": [191, 193], "21": [194,
 //     196], "23": [197, 199], "24": [200, 216], "25": [217, 217], "26": [218, 219], "27": [220,
-//     224], "28": [225, 227], "29": [228, 245], "30": [246, 262], "31": [263, 288], "32": [289,
-//     290], "33": [291, 299], "35": [300, 303], "36": [304, 312], "37": [313, 318], "39": [319,
-//     327], "40": [328, 333], "43": [334, 339], "45": [340, 345], "46": [346, 378], "47": [379,
-//     385], "49": [386, 396]}}
+//     224], "28": [225, 228], "29": [229, 246], "30": [247, 263], "31": [264, 289], "32": [290,
+//     291], "33": [292, 300], "35": [301, 304], "36": [305, 313], "37": [314, 319], "39": [320,
+//     328], "40": [329, 334], "43": [335, 340], "45": [341, 346], "46": [347, 379], "47": [380,
+//     386], "49": [387, 397]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -172,7 +172,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
     float C_local[C_ROWS][C_COLS] = {};       // 11_gemm_level3.py:19  T.clear(C_local)
 
     // 11_gemm_level3.py:20  for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory
+    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and the
+    //     256 threads have no equal shares of B_shared
     for (int ko = 0; ko < (K + block_K - 1) / block_K; ++ko) {
         __syncthreads();  // why: nobody still reads A_shared when it is overwritten
         // 11_gemm_level3.py:21  T.copy_async(A[by * block_M, ko * block_K], A_shared)
@@ -258,9 +259,9 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [167, 168], "18": [169, 171], "19": [172, 173], "20": [174, 177], "21": [178,
-//     197], "22": [198, 213], "23": [214, 214], "24": [215, 216], "25": [217, 240], "26": [241,
-//     250]}}
+//   "map": {"14": [167, 168], "18": [169, 171], "19": [172, 173], "20": [174, 178], "21": [179,
+//     198], "22": [199, 214], "23": [215, 215], "24": [216, 217], "25": [218, 241], "26": [242,
+//     251]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

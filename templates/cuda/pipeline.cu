@@ -1,23 +1,23 @@
 const int ${ plan.steps.name } = ${ e(op.stop) };
 auto ${ plan.load } = [&](int ${ op.var.name }) {
-    const int ${ plan.stage.name } = ${ op.var.name } % ${ e(plan.stages, "unary") };
+    const int ${ plan.stage.name } = ${ e(stage) };
 ${ indent(load) }
 };
 
 // ${ origin }
-for (int ${ op.var.name } = 0; ${ op.var.name } < ${ e(plan.stages, "+") } - 1; ++${ op.var.name }) {
+for (int ${ op.var.name } = ${ e(op.start) }; ${ op.var.name } < ${ e(first) }; ++${ op.var.name }) {
     if (${ op.var.name } < ${ plan.steps.name }) ${ plan.load }(${ op.var.name });
     cp_async_commit();
 }
-for (int ${ op.var.name } = 0; ${ op.var.name } < ${ plan.steps.name }; ++${ op.var.name }) {
+for (int ${ op.var.name } = ${ e(op.start) }; ${ op.var.name } < ${ plan.steps.name }; ++${ op.var.name }) {
 //% if sync
     // ${ sync }
 //% endif
-    cp_async_wait<${ e(plan.stages, "+") } - 2>();
+    cp_async_wait<${ e(pending) }>();
     __syncthreads();  // why: stage ${ op.var.name } is complete, and nobody still reads the one before
-    if (${ op.var.name } + ${ e(plan.stages, "+") } - 1 < ${ plan.steps.name }) ${ plan.load }(${ op.var.name } + ${ e(plan.stages, "+") } - 1);
+    if (${ e(later) } < ${ plan.steps.name }) ${ plan.load }(${ e(later) });
     cp_async_commit();
 
-    const int ${ plan.stage.name } = ${ op.var.name } % ${ e(plan.stages, "unary") };
+    const int ${ plan.stage.name } = ${ e(stage) };
 ${ indent(rest) }
 }

@@ -180,9 +180,14 @@ class Emitter:
         head = origin(s)
         load = self.body(s.body[:plan.producers], spaced=True)
         self._last_origin = head
+        keep = self.body(s.body[plan.producers:plan.ahead], spaced=True)
+        self._last_origin = head
         sync = origin(plan.sync) if plan.sync else ""
-        return self.render("pipeline", op=s, plan=plan, load=load, origin=head, sync=sync,
-                           rest=self.body(s.body[plan.producers:], spaced=True))
+        ahead = arith.subtract(plan.stages, 1)
+        return self.render(plan.template, op=s, plan=plan, load=load, keep=keep, origin=head, sync=sync,
+                           stage=arith.modulo(arith.subtract(s.var, s.start), plan.stages),
+                           first=arith.add(s.start, ahead), later=arith.add(s.var, ahead),
+                           pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[plan.ahead:], spaced=True))
 
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""

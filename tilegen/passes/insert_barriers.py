@@ -88,14 +88,13 @@ def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt
 
 
 def _pipeline(s: ir.For, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
-    """Each step of a pipelined loop begins with its own barrier; the staged tiles need no other."""
+    """Each step of a pipelined loop begins with its own barrier, which orders it after all of the step before;
+    what is loaded for other steps goes to other stages."""
     _refuse_divergence(s, divergent, "each step of the pipeline")
-    producers, rest = s.body[:s.plan.producers], s.body[s.plan.producers:]
+    ahead, rest = s.body[:s.plan.ahead], s.body[s.plan.ahead:]
     rest, after = _sequence(rest, Since(), None, own)
-    after.read -= set(s.plan.buffers)
-    rest, after = _sequence(s.body[s.plan.producers:], after, None, own)
-    after.read |= set(s.plan.buffers)
-    return replace(s, body=producers + rest), after
+    after.read |= {c.dst.buffer.name for c in ir.walk(ahead) if isinstance(c, ir.Copy)}
+    return replace(s, body=ahead + rest), after
 
 
 def _is_awaited(s: ir.Stmt) -> bool:
@@ -137,7 +136,7 @@ def _accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
         case ir.Parallel() | ir.Store() | ir.Atomic() | ir.Let() | ir.Assert() | ir.Alloc():
             return _element_accesses(s)
         case ir.For(plan=PipelinePlan()):
-            reads, writes = [], [c.dst.buffer for c in s.body[:s.plan.producers]]
+            reads, writes = _loaded(s)
         case ir.For():
             reads, writes = _loads(s.start) + _loads(s.stop), []
         case ir.While() | ir.If():
@@ -150,6 +149,14 @@ def _accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
             return [], []
     memory = ("shared", "global")
     return [b for b in reads if b.scope in memory], [b for b in writes if b.scope in memory]
+
+
+def _loaded(s: ir.For) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
+    """What the loads of a pipelined loop read and write before its first step: with one stage, registers."""
+    ahead = s.body[:s.plan.producers]
+    loads = [n for n in ir.walk(ahead) if isinstance(n, ir.Copy)]
+    tiles = [c.dst.buffer for c in loads if c.dst.buffer.name in s.plan.buffers]
+    return [c.src.buffer for c in loads] + _loads(ahead), tiles
 
 
 def _plain(s: ir.If) -> bool:
@@ -166,7 +173,7 @@ def _element_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
     return [b for b in reads if b.scope in memory], [b for b in writes if b.scope in memory]
 
 
-def _loads(expr: ir.Expr) -> list[ir.Buffer]:
+def _loads(expr: ir.Expr | tuple) -> list[ir.Buffer]:
     return [n.buffer for n in ir.walk(expr) if isinstance(n, ir.Load) and n.buffer.scope in ("shared", "global")]
 
 

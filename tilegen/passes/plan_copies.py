@@ -14,7 +14,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import bool_
 from tilegen.passes.accesses import conditions, conjunction, zero
 from tilegen.passes.layout_classes import dimensions
-from tilegen.passes.planner import THREAD, Planner, coordinate
+from tilegen.passes.planner import THREAD, THREADS, Planner, coordinate
 from tilegen.passes.replicas import speaker
 from tilegen.passes.place_annotated import stay_together
 from tilegen.passes.walks import fragment_index, plain_index, strided
@@ -26,16 +26,23 @@ LEAST_ASYNCHRONOUS = 4                  # bytes of one cp.async
 
 def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
+    held: dict[str, ir.Buffer] = {}                       # registers between the halves of a copy
 
     def rule(node):
         if isinstance(node, ir.Copy):
-            plan = _copy(planner, node)
+            plan = _copy(planner, node, held)
             return replace(node, plan=replace(plan, why=dict(node.options).get("why", "")))
         return None
-    return planner.finish(ir.rewrite(kernel.body, rule))
+
+    body = ir.rewrite(kernel.body, rule)
+    return planner.finish(ir.rewrite(body, lambda n: replace(n, buffer=held[n.buffer.name]) if isinstance(n, ir.Alloc)
+                                     and n.buffer.name in held else None) if held else body)
 
 
-def _copy(planner: Planner, copy: ir.Copy) -> NestPlan:
+def _copy(planner: Planner, copy: ir.Copy, held: dict[str, ir.Buffer]) -> NestPlan:
+    for half in ("fetch", "keep"):
+        if half in dict(copy.options):
+            return _half(planner, copy, half, held)
     scopes = {copy.src.buffer.scope, copy.dst.buffer.scope}
     if "fragment" in scopes:
         return _through_registers(planner, copy)
@@ -67,6 +74,30 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     return _fast_path(planner, copy, plan, step, width) if width > 1 else plan
 
 
+def _half(planner: Planner, copy: ir.Copy, half: str, held: dict[str, ir.Buffer]) -> NestPlan:
+    """A copy from global to shared memory in two halves: "fetch" into a thread's registers, "keep" from them."""
+    registers, tile = dict(copy.options)[half], copy.dst
+    extents = [tile.extents[d] for d in dimensions(tile)]
+    width, total = _block_width(planner, copy, extents), planner.value(arith.product(extents))
+    while total % (width * planner.threads):
+        width //= 2
+    step = planner.vector(tile.buffer, width)
+    (loop,), coordinates = strided(planner, extents, step, set())
+    registers = replace(registers, shape=(arith.divide(arith.product(extents), THREADS),))
+    held[registers.name] = registers
+    box = ir.Region(registers, (ir.Const(0),), registers.shape)
+    copy = replace(copy, dst=box) if half == "fetch" else replace(copy, src=box)
+    outer, lets = copy.src if half == "fetch" else copy.dst, []
+    index = _indices(planner, outer, dimensions(outer), coordinates, lets)
+    slot = (arith.divide(loop.var, THREADS),)
+    src, dst = (index, slot) if half == "fetch" else (slot, index)
+    planner.check_multiple(extents[-1], step, "rows are made of whole vectors")
+    plan = NestPlan((replace(loop, lets=loop.lets + tuple(lets), unroll=True, pragma=""),), (), reason="each thread "
+                    f"moves its share of the next step's tile through registers, {width} elements at a time")
+    plan = _finish(planner, copy, src, dst, step, width, plan)
+    return _fast_path(planner, copy, plan, step, width) if width > 1 else plan
+
+
 def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, width: int) -> NestPlan:
     """The copy with a second, unguarded loop for tiles that lie inside of the tensor as a whole, in rows
     that start at multiples of the vector."""
@@ -84,7 +115,7 @@ def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, w
               if not planner.ranges.below(index, region.buffer.shape[d])]
     if planner.value(last) is None or planner.value(last) % width:
         terms.append(arith.binary("==", arith.modulo(last, step), ir.Const(0)))
-    helper = "copy_async" if move.helper == "copy_async" else "copy_vector"
+    helper = {"copy_async": "copy_async", "load_inside": "load_vector"}.get(move.helper, "copy_vector")
     fast = replace(move, helper=helper, inside=None)
     return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
 

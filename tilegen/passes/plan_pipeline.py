@@ -1,161 +1,237 @@
 """plan_pipeline: T.Pipelined loops whose loads run ahead of their use.
 
-Precondition: operands staged, layouts not yet inferred. Effect: a pipelined loop that starts with
-copies from global to shared memory, on a target with cp.async, gets a PipelinePlan: its shared tiles
-get a leading dimension of STAGES, the copies are marked asynchronous, and the loop body stays one.
-A T.sync() of the user after them is the barrier that the pipeline has anyway. Where that is not possible
-the loop stays synchronous, and the plan says why.
+Precondition: operands staged, layouts not yet inferred. Effect: a pipelined loop with copies from global to
+shared memory that may run ahead (pipeline_loads.py) gets a PipelinePlan: their tiles get a leading dimension
+of STAGES, the statements that fill a stage come first, and the loop body stays one. With cp.async the copies
+run STAGES - 1 steps ahead in the background; without, registers hold the next step's elements while this one
+computes. A T.sync() of the user after the loads is the barrier that the pipeline has anyway. Where nothing
+can run ahead the loop stays synchronous, and the plan says why.
 Before: for ko in Pipelined: copy(A, A_shared); gemm(A_shared, ...)
 After:  load_stage(ko) fills A_shared[ko % STAGES]; the loop waits for stage ko and loads ko + STAGES - 1
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import itertools
+from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
+from tilegen.passes.divergence import differing
+from tilegen.passes.pipeline_loads import Finder, Loads, copies, is_load, uses
+from tilegen.passes.pipeline_registers import register_room, through_registers
 from tilegen.passes.ranges import knob_values
 from tilegen.plan import Check, Constant, KernelPlan, PipelinePlan, SynchronousPlan
 from tilegen.targets.base import Target
 
 
 def plan_pipeline(kernel: ir.Kernel, target: Target) -> ir.Kernel:
-    env = knob_values(kernel)
-    constants: dict[str, Constant] = {}
-    checks: dict[Check, None] = dict.fromkeys(kernel.plan.checks) if kernel.plan else {}
-    taken = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Var, ir.Buffer))} | set(env)
-    staged: dict[str, ir.Buffer] = {}
-
-    def rule(node):
-        if not (isinstance(node, ir.For) and node.kind == "pipelined"):
-            return None
-        stages = dict(node.options).get("num_stages", ir.Const(0))
-        count = arith.evaluate(stages, env)
-        reason, producers = _why_not(node, kernel, target, count, staged)
-        if reason:
-            return replace(node, plan=SynchronousPlan(reason))
-        stages = _stages(node, stages, count, constants, taken)
-        checks[Check(arith.binary(">=", stages, ir.Const(2)), "one stage is filled while another is used")] = None
-        return _pipelined(node, producers, stages, taken, staged)
-
-    body = ir.rewrite(kernel.body, rule)
-    if staged:
-        body = ir.rewrite(
-            body,
-            lambda n: (
-                replace(n, buffer=staged[n.buffer.name])
-                if isinstance(n, ir.Alloc) and n.buffer.name in staged
-                else None
-            ),
-        )
-    plan = replace(kernel.plan or KernelPlan(), constants=tuple(constants.values()), checks=tuple(checks))
+    state = _State(replace(kernel, body=_numbered(kernel.body)), target)
+    body = state.sequence(state.kernel.body)
+    if state.staged:
+        body = ir.rewrite(body, lambda n: replace(n, buffer=state.staged[n.buffer.name])
+                          if isinstance(n, ir.Alloc) and n.buffer.name in state.staged else None)
+    plan = kernel.plan or KernelPlan()
+    plan = replace(plan, constants=plan.constants + tuple(state.constants.values()),
+                   checks=(*plan.checks, *(c for c in state.checks if c not in plan.checks)))
     return replace(kernel, body=body, plan=plan)
 
 
-def _stages(loop: ir.For, stages: ir.Expr, count: int, constants: dict[str, Constant], taken: set[str]) -> ir.Expr:
-    """The number of stages: the user's knob, or a knob of ours."""
-    if isinstance(stages, ir.Var):
-        return stages
-    same = next((c for c in constants.values() if c.value == count), None)
-    if same is None:
-        name = _fresh(taken, "STAGES", f"{loop.var.name.upper()}_STAGES")
-        what = "tiles of each operand that are on their way or in use"
-        constants[name] = same = Constant(name, count, what, "2 and up", knob=True)
-    return same.var
+def _numbered(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Pipelined loops with a number, since two of them may look alike."""
+    count = itertools.count()
+    return ir.rewrite(body, lambda n: replace(n, options=(*n.options, ("number", next(count))))
+                      if isinstance(n, ir.For) and n.kind == "pipelined" else None)
 
 
-def _why_not(loop: ir.For, kernel: ir.Kernel, target: Target, count: int | None, staged) -> tuple[str, int]:
-    """(reason, 0) for a loop that stays synchronous, ('', producers) otherwise."""
-    if not target.async_copies:
-        return f"{target.name} {target.arch} has no asynchronous copies from global to shared memory", 0
-    if count is None or count < 2:
-        return "num_stages is less than 2", 0
-    if loop.start != ir.Const(0) or loop.step != ir.Const(1):
-        return "the loop does not count from 0 by 1", 0
-    producers = 0
-    while producers < len(loop.body) and _is_load(loop.body[producers]):
-        producers += 1
-    if producers == 0:
-        return "the loop does not begin with copies from global to shared memory", 0
-    filled = [s.dst.buffer for s in loop.body[:producers]]
-    if len({b.name for b in filled}) < producers:
-        return "two copies fill one buffer", 0
-    return _conflict(loop, kernel, producers, filled, staged), producers
+def _may_end_early(loop: ir.For) -> bool:
+    return any(isinstance(n, (ir.Break, ir.Continue)) for n in ir.walk(loop.body))
 
 
-def _conflict(loop: ir.For, kernel: ir.Kernel, producers: int, filled, staged) -> str:
-    names = {b.name for b in filled}
-    if any(isinstance(n, ir.Alias) and names & {n.name, n.base.name} for n in ir.walk(kernel.body)):
-        return "a loaded tile has a second name"
-    if names & set(staged):
-        return "another pipelined loop fills the same buffers"
-    inside = sum(1 for n in ir.walk(loop.body) if isinstance(n, ir.Buffer) and n.name in names)
-    everywhere = sum(1 for n in ir.walk(kernel.body) if isinstance(n, ir.Buffer) and n.name in names)
-    if everywhere - inside > len(names):  # more than their Allocs
-        return "a loaded tile is used outside of the loop"
-    rest = loop.body[producers:]
-    for node in ir.walk(rest):
-        written = (
-            node.dst.buffer
-            if isinstance(node, (ir.Copy, ir.Fill))
-            else node.buffer
-            if isinstance(node, (ir.Store, ir.Atomic))
-            else None
-        )
-        if written is not None and written.name in names:
-            return f"{written.name} is written again after it was loaded"
-        if isinstance(node, (ir.Break, ir.Continue)):
-            return "the loop may end early"
-    bound = {n.var.name for n in ir.walk(rest) if isinstance(n, ir.Let)}
-    for copy in loop.body[:producers]:
-        if any(isinstance(n, ir.Load) for n in ir.walk(copy)):
-            return "the place of a load depends on loaded data"
-        if arith.names(copy) & bound:
-            return "the place of a load depends on the step before"
-    return ""
+def _number(loop: ir.For) -> int:
+    return dict(loop.options)["number"]
 
 
-def _is_load(s: ir.Stmt) -> bool:
-    return (
-        isinstance(s, ir.Copy)
-        and s.src.buffer.scope == "global"
-        and s.dst.buffer.scope == "shared"
-        and s.src.buffer.dtype == s.dst.buffer.dtype
-        and s.dst.extents == s.dst.buffer.shape
-    )
+@dataclass
+class _State:
+    """What the loops of one kernel share. `staged`: tiles that have got stages."""
+
+    kernel: ir.Kernel
+    target: Target
+    constants: dict[str, Constant] = field(default_factory=dict)
+    checks: dict[Check, None] = field(default_factory=dict)
+    staged: dict[str, ir.Buffer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.env = knob_values(self.kernel)
+        nodes = list(ir.walk(self.kernel))
+        self.taken = {n.name for n in nodes if isinstance(n, (ir.Var, ir.Buffer))} | set(self.env)
+        self.aliased = {name for n in nodes if isinstance(n, ir.Alias) for name in (n.name, n.base.name)}
+        self.differ = differing(self.kernel)
+        self.counts = uses(self.kernel.body)
+        self.loops = [n for n in nodes if isinstance(n, ir.For) and n.kind == "pipelined"]
+        self.allocated = {n.buffer.name for n in nodes if isinstance(n, ir.Alloc)}
+
+    def sequence(self, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+        """The statements of one block; a tile that is read after its loop is that of the last step."""
+        result: list[ir.Stmt] = []
+        after = list(statements)
+        while after:
+            s = self._inside(after.pop(0))
+            if isinstance(s, ir.For) and s.kind == "pipelined":
+                before, s, last = self._loop(s, tuple(after))
+                s = replace(s, options=tuple(o for o in s.options if o[0] != "number"))
+                result += before
+                if last:
+                    after = list(last)
+            result.append(s)
+        return tuple(result)
+
+    def _inside(self, s: ir.Stmt) -> ir.Stmt:
+        if isinstance(s, (ir.For, ir.While)):
+            return replace(s, body=self.sequence(s.body))
+        if isinstance(s, ir.If):
+            return replace(s, then=self.sequence(s.then), otherwise=self.sequence(s.otherwise))
+        return s
+
+    def _loop(self, loop: ir.For, after: tuple[ir.Stmt, ...]):
+        """(statements before the loop, the loop, those after it or () if they stay)."""
+        stages = dict(loop.options).get("num_stages", ir.Const(0))
+        count = arith.evaluate(stages, self.env)
+        reason, loads = self._reason(loop, count, after)
+        if not reason and not self.target.async_copies:
+            reason, count = register_room(self.kernel, self.target, loads, self.env)
+            stages = ir.Const(count)
+        if reason:
+            body = _at_stage(loop.body, self.staged, ir.Const(0))
+            return (), replace(loop, body=body, plan=SynchronousPlan(reason)), ()
+        if count > 1:
+            stages = self._stages(loop, stages, count)
+            self.checks[Check(arith.binary(">=", stages, ir.Const(2)),
+                              "one stage is filled while another is used")] = None
+        loop, index = self._pipelined(loop, loads, stages)
+        before: tuple[ir.Stmt, ...] = ()
+        if not self.target.async_copies:
+            before, loop = through_registers(loop, self.taken, count)
+        return before, loop, self._last_step(loop, index, after)
+
+    def _stages(self, loop: ir.For, stages: ir.Expr, count: int) -> ir.Expr:
+        """The number of stages: the user's knob, or a knob of ours."""
+        if isinstance(stages, ir.Var):
+            return stages
+        same = next((c for c in self.constants.values() if c.value == count), None)
+        if same is None:
+            name = fresh(self.taken, "STAGES", f"{loop.var.name.upper()}_STAGES")
+            what = "tiles of each operand that are on their way or in use"
+            legal = "2 and up" if self.target.async_copies else "2"
+            self.constants[name] = same = Constant(name, count, what, legal, knob=True)
+        return same.var
+
+    # ---- May anything run ahead? -------------------------------------------------------------------
+    def _reason(self, loop: ir.For, count: int | None, after) -> tuple[str, Loads]:
+        """(why the loop stays synchronous, its loads)."""
+        if count is None or count < 2:
+            told = "num_stages is 1: one tile of each operand, so that a step loads, then computes"
+            return (told if count == 1 else "num_stages is 0"), Loads()
+        if loop.step != ir.Const(1):
+            return "the loop does not count by 1", Loads()
+        if _may_end_early(loop):
+            return "the loop may end early", Loads()
+        outside = {name: reason for name in uses(self._original(loop).body)
+                   if (reason := self._outside(name, loop, count, after))}
+        loads = Finder(loop, self.aliased, outside, self.differ, self.target.async_copies).find()
+        if loads.tiles:
+            return "", loads
+        if not loads.refused:
+            return "the loop has no copies from global to shared memory", loads
+        return "; ".join(dict.fromkeys(f"{name} cannot be loaded ahead: {why}" for name, why in loads.refused)), loads
+
+    def _original(self, loop: ir.For) -> ir.For:
+        """The loop as it was before the loops inside of it were planned."""
+        return next(n for n in self.loops if _number(n) == _number(loop))
+
+    def _outside(self, name: str, loop: ir.For, count: int, after) -> str:
+        """Why uses of a tile outside of `loop` forbid that it has stages: '' where they do not."""
+        if name in self.staged:
+            same = arith.evaluate(self.staged[name].shape[0], self._numbers()) == count
+            return "" if same else "another pipelined loop with other stages fills the tile"
+        mine = self._original(loop)
+        others = self.counts[name] - uses(mine.body)[name] - (name in self.allocated)
+        if not others:
+            return ""
+        filled = [n for n in self.loops if any(is_load(c) and c.dst.buffer.name == name for c in copies(n.body))
+                  and n is not mine]
+        in_loops = sum(uses(n.body).get(name, 0) for n in filled)
+        if filled:
+            alike = {arith.evaluate(dict(n.options).get("num_stages", ir.Const(0)), self.env) for n in filled}
+            return "" if in_loops == others and alike == {count} and self._all_load(name, filled) else \
+                "the tile is used by several loops"
+        if loop.start != ir.Const(0):
+            return "the tile is used outside of the loop"
+        later = uses(after).get(name, 0) == others
+        return "" if later else "the tile is used outside of the loop, and not only after it"
+
+    def _all_load(self, name: str, loops: list[ir.For]) -> bool:
+        """Whether each of these loops would load the tile ahead as well."""
+        for loop in loops:
+            if loop.step != ir.Const(1) or _may_end_early(loop):
+                return False
+            found = Finder(loop, self.aliased, {}, self.differ, self.target.async_copies).find()
+            if name not in {b.name for b in found.tiles}:
+                return False
+        return True
+
+    def _numbers(self) -> dict:
+        return self.env | {c.name: c.value for c in self.constants.values()}
+
+    # ---- The loop with stages ----------------------------------------------------------------------
+    def _pipelined(self, loop: ir.For, loads: Loads, stages: ir.Expr) -> tuple[ir.For, ir.Var]:
+        name = loop.var.name
+        stage = ir.Var(fresh(self.taken, "stage", f"{name}_stage"), kind="let")
+        steps = ir.Var(fresh(self.taken, "steps", f"{name}_steps"), kind="let")
+        load = fresh(self.taken, "load_stage", f"load_{name}_stage")
+        tiles = {b.name: self.staged.get(b.name) or replace(b, shape=(stages, *b.shape)) for b in loads.tiles}
+        tiles = {} if stages == ir.Const(1) else tiles
+        self.staged.update(tiles)
+        ahead = ir.rewrite(_at_stage(loads.ahead, tiles, stage), lambda n: replace(n, options=(("asynchronous", True),))
+                           if isinstance(n, ir.Copy) else None)
+        sync, rest = _own_barrier(_at_stage(loads.rest, tiles, stage))
+        plan = PipelinePlan(len(ahead), stages, stage, steps, load, tuple(tiles), _explained(loads, tiles), sync)
+        return replace(loop, body=ahead + rest, plan=plan), steps
+
+    def _last_step(self, loop: ir.For, steps: ir.Var, after) -> tuple[ir.Stmt, ...]:
+        """The statements after a loop whose tiles they read, with the stage of the last step."""
+        mine = {n: self.staged[n] for n in loop.plan.buffers}
+        fills = {c.dst.buffer.name for n in ir.walk(after) if isinstance(n, ir.For) and n.kind == "pipelined"
+                 for c in copies(n.body) if is_load(c)}
+        tiles = {n: b for n, b in mine.items() if n in uses(after) and n not in fills}
+        if not tiles:
+            return ()
+        last = ir.Var(fresh(self.taken, "last_stage", f"last_{loop.var.name}_stage"), kind="let")
+        count = arith.binary("max", steps, ir.Const(1))
+        value = arith.modulo(arith.subtract(count, 1), loop.plan.stages)
+        return (ir.Let(last, value, loc=loop.loc), *_at_stage(after, tiles, last))
 
 
-def _pipelined(loop: ir.For, producers: int, stages: ir.Expr, taken: set[str], staged) -> ir.For:
-    name = loop.var.name
-    stage = ir.Var(_fresh(taken, "stage", f"{name}_stage"), kind="let")
-    steps = ir.Var(_fresh(taken, "steps", f"{name}_steps"), kind="let")
-    load = _fresh(taken, "load_stage", f"load_{name}_stage")
-    buffers = {
-        s.dst.buffer.name: replace(s.dst.buffer, shape=(stages, *s.dst.buffer.shape))
-        for s in loop.body[:producers]
-    }
-    staged.update(buffers)
-
+def _at_stage(statements, tiles: dict[str, ir.Buffer], stage: ir.Expr):
+    """The statements with one stage of each tile in place of the tile."""
     def rule(node):
-        if isinstance(node, ir.Region) and node.buffer.name in buffers:
-            return replace(
-                node,
-                buffer=buffers[node.buffer.name],
-                offsets=(stage, *node.offsets),
-                extents=(ir.Const(1), *node.extents),
-            )
-        if isinstance(node, ir.Load) and node.buffer.name in buffers:
-            return replace(node, buffer=buffers[node.buffer.name], indices=(stage, *node.indices))
-        return None
+        if not isinstance(node, (ir.Region, ir.Load, ir.Store, ir.Atomic)) or node.buffer.name not in tiles or \
+                len(node.buffer.shape) == len(tiles[node.buffer.name].shape):
+            return None
+        if isinstance(node, ir.Region):
+            return replace(node, buffer=tiles[node.buffer.name], offsets=(stage, *node.offsets),
+                           extents=(ir.Const(1), *node.extents))
+        return replace(node, buffer=tiles[node.buffer.name], indices=(stage, *node.indices))
 
-    body = ir.rewrite(loop.body, rule)
-    copies = tuple(replace(s, options=(("asynchronous", True),)) for s in body[:producers])
-    sync, rest = _own_barrier(body[producers:])
-    body = copies + rest
-    names = ", ".join(buffers)
-    reason = f"cp.async: {names} are loaded STAGES - 1 steps ahead; one barrier a step"
-    plan = PipelinePlan(producers, stages, stage, steps, load, tuple(buffers), reason, sync)
-    return replace(loop, body=body, plan=plan)
+    return ir.rewrite(statements, rule)
+
+
+def _explained(loads: Loads, tiles) -> str:
+    """What runs ahead, how the waits follow from that, and what does not."""
+    text = (f"cp.async: {', '.join(tiles)} are loaded STAGES - 1 steps ahead; each step commits one group, so "
+            "waiting until STAGES - 2 are on their way completes its own; one barrier a step")
+    late = dict.fromkeys(f"{name} is loaded in its step: {why}" for name, why in loads.refused)
+    return "; ".join([text, *late])
 
 
 def _own_barrier(rest: tuple[ir.Stmt, ...]) -> tuple[ir.Sync | None, tuple[ir.Stmt, ...]]:
@@ -168,7 +244,7 @@ def _own_barrier(rest: tuple[ir.Stmt, ...]) -> tuple[ir.Sync | None, tuple[ir.St
     return first, rest
 
 
-def _fresh(taken: set[str], *wanted: str) -> str:
+def fresh(taken: set[str], *wanted: str) -> str:
     """The first of the wanted names that is free, else the last with a tail; it is taken from now on."""
     name = ir.fresh_name(taken, *wanted)
     taken.add(name)

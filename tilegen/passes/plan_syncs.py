@@ -17,7 +17,7 @@ from tilegen.targets.base import Target
 
 def plan_syncs(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     of_pipelines = {id(copy) for loop in ir.walk(kernel.body) if isinstance(loop, ir.For)
-                    and isinstance(loop.plan, PipelinePlan) for copy in loop.body[:loop.plan.producers]}
+                    and isinstance(loop.plan, PipelinePlan) for copy in ir.walk(loop.body[:loop.plan.producers])}
     if not any(_is_in_background(n) and id(n) not in of_pipelines for n in ir.walk(kernel.body)):
         return kernel
     plan = OpPlan("sync_copies", reason="each thread waits for its own copies, then for the other threads")

@@ -1,0 +1,96 @@
+"""The register-staged form of a pipelined loop, for GPUs without asynchronous copies.
+
+Each thread loads its elements of the next step into registers, computes this step, and then puts the
+registers into the other stage: the loads are on their way while it computes. One barrier a step. Where two
+stages do not fit into shared memory there is one, between two barriers.
+Before: copy(A[ko], A_shared[stage]); gemm(A_shared[stage])
+After:  fetch(ko + 1): A -> A_next; gemm(A_shared[stage]); keep(ko + 1): A_next -> A_shared[other stage]
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from tilegen import arith, ir
+from tilegen.passes.layout_classes import short
+from tilegen.passes.pipeline_loads import Loads, copies
+from tilegen.targets.base import Target
+
+MOST_REGISTERS = 64                      # of 32 bits, for elements on their way
+MOST_WITH_TILES = 192                    # those and the fragments of the kernel
+ROOM_FOR_PADDING = 1.07                  # of a shared tile
+
+
+def register_room(kernel: ir.Kernel, target: Target, loads: Loads, env: dict) -> tuple[str, int]:
+    """(why the loads cannot go through registers, 0), or ('', the stages that fit into shared memory).
+    `env`: the values of knobs."""
+    threads = prod(arith.evaluate(e, env) or 1 for e in kernel.threads)
+    missing = f"{target.name} {target.arch} has no asynchronous copies from global to shared memory, and "
+    tiles = {c.dst.buffer.name: c for c in copies(loads.ahead)}
+    if any(isinstance(s, ir.If) for s in loads.ahead):
+        return missing + "what is loaded under a condition does not go through registers", 0
+    registers = 0
+    for copy in tiles.values():
+        count = prod(arith.evaluate(e, env) or 1 for e in copy.dst.buffer.shape)
+        if count % threads:
+            return missing + f"the {threads} threads have no equal shares of {copy.dst.buffer.name}", 0
+        registers += -(-count // threads * copy.src.buffer.dtype.bytes // 4)
+    if registers > MOST_REGISTERS:
+        return missing + f"the next step's elements would take {registers} registers of each thread", 0
+    held = _fragments(kernel, threads, env)
+    if registers + held > MOST_WITH_TILES:
+        return missing + f"fragments take {held} registers of each thread, so that {registers} more are too many", 0
+    return "", 2 if _shared(kernel, tiles, env) <= target.max_shared else 1
+
+
+def _shared(kernel: ir.Kernel, tiles, env: dict) -> int:
+    """Bytes of shared memory with two stages of `tiles`, with room for padding."""
+    buffers = [n.buffer for n in ir.walk(kernel.body) if isinstance(n, ir.Alloc) and n.buffer.scope == "shared"
+               and not isinstance(n.buffer, ir.Alias)]
+    sizes = [prod(arith.evaluate(e, env) or 1 for e in b.shape) * b.dtype.bytes * (2 if b.name in tiles else 1)
+             for b in buffers]
+    return int(sum(sizes) * ROOM_FOR_PADDING)
+
+
+def _fragments(kernel: ir.Kernel, threads: int, env: dict) -> int:
+    """Registers of a thread for all fragments, if each were spread evenly."""
+    found = {n.buffer.name: n.buffer for n in ir.walk(kernel.body) if isinstance(n, ir.Alloc)
+             and n.buffer.scope == "fragment"}
+    return sum(-(-prod(arith.evaluate(e, env) or 1 for e in b.shape) * max(4, b.dtype.bytes) // (4 * threads))
+               for b in found.values())
+
+
+def through_registers(loop: ir.For, taken: set[str], stages: int) -> tuple[tuple[ir.Stmt, ...], ir.For]:
+    """(the registers' declarations, the loop with its loads in two halves)."""
+    plan = loop.plan
+    registers: dict[str, ir.Buffer] = {}
+    for copy in copies(loop.body[:plan.producers]):
+        tile = copy.dst.buffer
+        name = _fresh(taken, f"{short(tile.name.removesuffix('_shared').removesuffix('_smem'))}_next")
+        registers[tile.name] = ir.Buffer(name, (ir.Const(0),), copy.src.buffer.dtype, "local", loc=copy.loc)
+
+    def half(which: str):
+        def rule(node):
+            if not isinstance(node, ir.Copy):
+                return None
+            return replace(node, options=((which, registers[node.dst.buffer.name]),))
+        return ir.rewrite(loop.body[:plan.producers], rule)
+
+    fetch, keep = half("fetch"), half("keep")
+    names = ", ".join(dict.fromkeys(c.dst.buffer.name for c in copies(fetch)))
+    where = "the other stage after it; " if stages == 2 else "their tiles after it (two stages do not fit); "
+    reason = f"registers: the next step's {names} are loaded while this one computes, and put into {where}" \
+             f"there are no asynchronous copies; {'one barrier' if stages == 2 else 'two barriers'} a step"
+    template = "pipeline_registers" if stages == 2 else "pipeline_registers_single"
+    plan = replace(plan, keepers=len(keep), template=template, reason="; ".join([reason, *plan.reason.split("; ")[3:]]),
+                   load=_fresh(taken, "fetch_step", f"fetch_{loop.var.name}_step"),
+                   keep=_fresh(taken, "keep_step", f"keep_{loop.var.name}_step"))
+    allocs = tuple(ir.Alloc(b) for b in registers.values())
+    return allocs, replace(loop, body=fetch + keep + loop.body[plan.producers:], plan=plan)
+
+
+def _fresh(taken: set[str], *wanted: str) -> str:
+    name = ir.fresh_name(taken, *wanted)
+    taken.add(name)
+    return name
