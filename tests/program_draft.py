@@ -63,6 +63,7 @@ class Draft:
     shapes: dict[str, str] = field(default_factory=dict)            # argument -> the text of its shape
     tiles: list[Tile] = field(default_factory=list)
     indent: int = 2
+    threads: int = 0                                                # of a block, where a stage needs so many
     counts: dict[str, int] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=lambda: {"shared": 0, "fragment": 0})
 
@@ -81,11 +82,12 @@ class Draft:
         self.shapes[name] = shape.replace("ceildiv", "T.ceildiv")
         return name
 
-    def tile(self, scope: str, dims: str, value: Value) -> Tile:
-        """A new tile, allocated here."""
+    def tile(self, scope: str, dims: str, value: Value, allocated: str = "") -> Tile:
+        """A new tile, allocated here; `allocated` is another shape to allocate."""
         name = self.fresh({"shared": "S", "fragment": "F"}[scope])
         shape = [{"m": "BM", "n": "BN", "k": "BK"}[d] for d in dims]
-        self.write(f'{name} = T.alloc_{scope}(({", ".join(shape)},), "{value.dtype}")')
+        text = allocated or f'({", ".join(shape)},)'
+        self.write(f'{name} = T.alloc_{scope}({text}, "{value.dtype}")')
         width = max(dtypes.lookup(value.dtype).bytes, 4)
         self.bytes[scope] += width * math.prod(self.sizes[n] for n in shape)
         return Tile(name, dims, scope, value)

@@ -10,6 +10,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import program_pipelines
 from hypothesis import strategies
 from program_draft import Draft, Program, Tile
 from program_expressions import Choose, Term, as_float, expression, limited
@@ -223,7 +224,7 @@ def store_tile(draft: Draft, tile: Tile) -> None:
 
 
 _STAGES = (elementwise, load_tile, elementwise, product, reduction, transfer, accumulation, branches, update,
-           gather, load_vector, histogram)
+           gather, load_vector, histogram, *program_pipelines.STAGES)
 
 
 def write_program(choose: Choose, tiles: tuple[int, ...] = (16, 32, 64)) -> Program:
@@ -241,7 +242,7 @@ def write_program(choose: Choose, tiles: tuple[int, ...] = (16, 32, 64)) -> Prog
     if choose((False, True)):
         store_tile(draft, choose(draft.tiles))
     roomy = [n for n in (128, 64, 256) if draft.bytes["fragment"] / 4 / n < 120] or [256]
-    return Program(_source(draft, choose(roomy)), "program", tuple(draft.arguments))
+    return Program(_source(draft, draft.threads or choose(roomy)), "program", tuple(draft.arguments))
 
 
 def _source(draft: Draft, threads: int) -> str:

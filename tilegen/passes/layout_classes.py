@@ -248,7 +248,7 @@ def relations(kernel: ir.Kernel) -> Iterator[Relation]:
                 yield _of_copy(node)
             case ir.Reduce() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
                 yield _of_reduce(node)
-            case ir.Scan():
+            case ir.Scan() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
                 names = node.src.buffer.name, node.dst.buffer.name
                 rank = len(node.src.buffer.shape)
                 yield Relation(node, tuple(((names[0], d), (names[1], d), node.loc) for d in range(rank)))
