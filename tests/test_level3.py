@@ -146,7 +146,7 @@ def test_the_text_of_level_3():
     text = level3().specialised("cuda", "sm_80", {}).source
     assert "constexpr int WARPS_N = 2;" in text and "mma_m16n8k16_f16" in text
     assert "float16 B_shared[stages][block_K][block_N + 4];" in text
-    assert "ldmatrix_x4(a[i], &s.A_shared[stage][row][ki + col]);" in text
+    assert "s.A_shared[stage][row][swizzle<float16, block_K>(row, ki + col)]" in text
     assert "b[j][q] = gather_pair<block_N + 4>(&s.B_shared[stage][ki + row][col]);" in text
     assert "block_K % 16 == 0" in text
     sync = re.search(r"// .*:\d+  T\.sync\(\)\n +cp_async_wait<stages - 2>\(\);\n +__syncthreads\(\);  // why: stage ko", text)

@@ -137,10 +137,12 @@ def test_why_not(operand, accumulator, arch, tile, reason):
     verify(kernel, arch, "", shapes=((64, 64, 64), (33, 50, 45)))
 
 
-def test_a_row_that_ldmatrix_cannot_read_does_not_compile():
-    """A padding turned in the file which its vectors still divide."""
+def test_a_row_that_ldmatrix_cannot_read_does_not_compile(monkeypatch):
+    """A pitch turned in the file which its vectors still divide."""
+    padded = SOURCE.replace("BK={BK})", "BK={BK}, PITCH=40)").replace("{a_tile}", "(BM, PITCH)")
+    monkeypatch.setitem(globals(), "SOURCE", padded.replace("gemm(A_shared,", "gemm(A_shared[:, 0:BK],"))
     text = kernel_of("float16", "float32", False, False, (64, 64, 32), 128).specialised("cuda", "sm_80", {}).source
-    for knob, value in (("A_VEC", 4), ("A_PAD", 4)):
+    for knob, value in (("A_VEC", 4), ("PITCH", 36)):
         text, count = re.subn(rf"constexpr int {knob} = \d+;", f"constexpr int {knob} = {value};", text)
         assert count == 1
     with pytest.raises(TilegenError, match="rows start at multiples of 16 bytes, as ldmatrix needs"):

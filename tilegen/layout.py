@@ -121,6 +121,26 @@ class FragmentLayout:
                 for i in range(min(shape[-2], rows))]
 
 
+@dataclass(frozen=True)
+class Swizzle:
+    """Rows whose pieces of `piece` elements (16 bytes) change places among `group` neighbours, by the row, so that
+    eight rows below each other start in eight different groups of four banks. Source: the XOR of chunk and row
+    that NVIDIA's ldmatrix samples use; the emitted device function is templates/cuda/helpers/swizzle.cu."""
+
+    piece: int
+    group: int
+
+    @staticmethod
+    def of(cols: int, piece: int) -> Swizzle:
+        """For rows of `cols` elements: groups of 8 pieces, or of the largest power of two that divides a row."""
+        pieces = cols // piece
+        return Swizzle(piece, min(8, pieces & -pieces))
+
+    def place(self, row: int, col: int) -> int:
+        """The column at which element `col` of a row lies."""
+        return col ^ row // (8 // self.group) % self.group * self.piece
+
+
 def _grid(extents: Sequence[int]):
     if not extents:
         yield ()

@@ -76,6 +76,11 @@ class PlacedBuffer(ir.Buffer):
 
 
 @dataclass(frozen=True)
+class SwizzledBuffer(ir.Buffer):
+    """A shared tile whose 16-byte pieces change places by the row: the device function `swizzle` finds a column."""
+
+
+@dataclass(frozen=True)
 class NestPlan:
     """How a data-parallel statement (copy, fill, parallel) runs: loops around a body. Where `whole`
     holds, the loops run around the shorter `whole_body` instead."""

@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN linear_gelu.cu -o linear_gelu && ./linear_gelu
 //
 // Work    2*M*K*N + 6*M*N flop, 2*(M*K + K*N + M*N) + 4*N bytes.
-// Shared  37888 bytes = A_shared 20480 + B_shared 17408.  256 threads.
+// Shared  32768 bytes = A_shared 16384 + B_shared 16384.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
@@ -15,8 +15,6 @@ constexpr int BK = 32;         // columns of A_shared; rows of B_shared
 constexpr int STAGES = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 4;     // warps along the columns of C: a power of two
-constexpr int A_PAD = 8;       // columns after each row of A_shared that keep banks apart
-constexpr int B_PAD = 8;       // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 8;       // elements of B_shared in one access: 1, 2, 4 or 8
 constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
@@ -39,11 +37,10 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
 static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
-              && (BN + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
-static_assert(2 * (BK + A_PAD) % 16 == 0 && 2 * (BN + B_PAD) % 16 == 0,
+static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 
@@ -180,6 +177,16 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src, int i
         copy_inside<N>(dst, src, inside);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // The row of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
 
@@ -200,10 +207,10 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[STAGES][BM][BK + A_PAD];
-    alignas(16) float16 B_shared[STAGES][BK][BN + B_PAD];
+    alignas(16) float16 A_shared[STAGES][BM][BK];
+    alignas(16) float16 B_shared[STAGES][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * STAGES * BM * (BK + A_PAD) + 2 * STAGES * BK * (BN + B_PAD);
+constexpr int SMEM_BYTES = 2 * STAGES * BM * BK + 2 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -239,7 +246,8 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
+                                  &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -247,7 +255,8 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
+                                  &A[m * K + k], m < M ? K - k : 0);
             }
         }
 
@@ -259,7 +268,8 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &B[k * N + n]);
             }
         } else {
             #pragma unroll
@@ -267,7 +277,8 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &B[k * N + n], k < K ? N - n : 0);
             }
         }
     };
@@ -294,13 +305,14 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
                 const int row =
                     (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[tile_m], &s.A_shared[stage][row][col]);
+                ldmatrix_x4(a[tile_m], &s.A_shared[stage][row][swizzle<float16, BK>(row, col)]);
             }
             #pragma unroll
             for (int tile_n = 0; tile_n < C_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.B_shared[stage][row][col]);
+                ldmatrix_x4_transposed(b[tile_n],
+                                       &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < C_TILES_M; ++tile_m)
@@ -340,17 +352,16 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 }
 
 // tilegen-launch: {"entry": "linear_gelu", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "STAGES", "THREADS", "WARPS_N", "A_PAD", "B_PAD", "A_VEC",
-//     "B_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "STAGES", "THREADS", "WARPS_N", "A_VEC", "B_VEC", "MIN_BLOCKS"],
+//   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "bias",
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [224, 226], "19": [227, 228], "20": [229, 233], "22": [234, 253], "23": [254,
-//     274], "21": [275, 286], "24": [287, 313], "25": [314, 320], "26": [321, 329], "28": [330,
-//     339]}}
+//   "map": {"15": [231, 233], "19": [234, 235], "20": [236, 240], "22": [241, 262], "23": [263,
+//     285], "21": [286, 297], "24": [298, 325], "25": [326, 332], "26": [333, 341], "28": [342,
+//     351]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

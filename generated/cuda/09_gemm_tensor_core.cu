@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
-// Shared  75776 bytes = A_shared 40960 + B_shared 34816.  128 threads.
+// Shared  65536 bytes = A_shared 32768 + B_shared 32768.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;        // rows of A_shared and C_local
@@ -15,8 +15,6 @@ constexpr int BK = 32;         // columns of A_shared; rows of B_shared
 constexpr int stages = 4;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
-constexpr int A_PAD = 8;       // columns after each row of A_shared that keep banks apart
-constexpr int B_PAD = 8;       // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 8;       // elements of B_shared in one access: 1, 2, 4 or 8
 constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
@@ -39,11 +37,10 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
 static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
-              && (BN + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
-static_assert(2 * (BK + A_PAD) % 16 == 0 && 2 * (BN + B_PAD) % 16 == 0,
+static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 
@@ -180,6 +177,16 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src, int i
         copy_inside<N>(dst, src, inside);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // The row of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
 
@@ -200,10 +207,10 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[stages][BM][BK + A_PAD];
-    alignas(16) float16 B_shared[stages][BK][BN + B_PAD];
+    alignas(16) float16 A_shared[stages][BM][BK];
+    alignas(16) float16 B_shared[stages][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * stages * BM * (BK + A_PAD) + 2 * stages * BK * (BN + B_PAD);
+constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -237,7 +244,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
+                                  &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -245,7 +253,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
+                                  &A[m * K + k], m < M ? K - k : 0);
             }
         }
 
@@ -257,7 +266,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &B[k * N + n]);
             }
         } else {
             #pragma unroll
@@ -265,7 +275,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &B[k * N + n], k < K ? N - n : 0);
             }
         }
     };
@@ -292,13 +303,14 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int row =
                     (2 * i + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[i], &s.A_shared[stage][row][col]);
+                ldmatrix_x4(a[i], &s.A_shared[stage][row][swizzle<float16, BK>(row, col)]);
             }
             #pragma unroll
             for (int j = 0; j < C_TILES_N; j += 2) {
                 const int row = k + lane % 16;
                 const int col = (j + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[j], &s.B_shared[stage][row][col]);
+                ldmatrix_x4_transposed(b[j],
+                                       &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
             }
             #pragma unroll
             for (int i = 0; i < C_TILES_M; ++i)
@@ -322,15 +334,14 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 }
 
 // tilegen-launch: {"entry": "matmul", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "stages", "THREADS", "WARPS_N", "A_PAD", "B_PAD", "A_VEC",
-//     "B_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "stages", "THREADS", "WARPS_N", "A_VEC", "B_VEC", "MIN_BLOCKS"],
+//   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:c6641ee7a59bf3ea",
-//   "map": {"13": [224, 226], "17": [227, 231], "19": [232, 251], "20": [252, 272], "18": [273,
-//     284], "21": [285, 311], "22": [312, 321]}}
+//   "map": {"13": [231, 233], "17": [234, 238], "19": [239, 260], "20": [261, 283], "18": [284,
+//     295], "21": [296, 323], "22": [324, 333]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -8,7 +8,7 @@
 //
 // Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     256*(heads*queries + heads*keys) bytes.
-// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
+// Shared  49152 bytes = Q_shared 16384 + K_shared 16384 + V_shared 16384.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and row_sum
@@ -21,9 +21,6 @@ constexpr int stages = 2;
 constexpr float scale = 0.18033688f;  // a number that the kernel computes with
 constexpr int THREADS = 128;          // threads of a block: up to 1024
 constexpr int WARPS_N = 1;            // warps along the columns of S: a power of two
-constexpr int Q_PAD = 8;              // columns after each row of Q_shared that keep banks apart
-constexpr int K_PAD = 8;              // columns after each row of K_shared that keep banks apart
-constexpr int V_PAD = 8;              // columns after each row of V_shared that keep banks apart
 constexpr int Q_VEC = 8;              // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;              // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;              // elements of V_shared in one access: 1, 2, 4 or 8
@@ -51,14 +48,11 @@ static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
               && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
-              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
-              "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D <= 64, "tiles fit into the tensors without a rest");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
-static_assert(2 * (D + Q_PAD) % 16 == 0 && 2 * (D + K_PAD) % 16 == 0 && 2 * (D + V_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
@@ -168,6 +162,16 @@ template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* 
     store_vector<N>(dst, v.data);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -259,12 +263,11 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 Q_shared[BM][D + Q_PAD];
-    alignas(16) float16 K_shared[stages][BN][D + K_PAD];
-    alignas(16) float16 V_shared[stages][BN][D + V_PAD];
+    alignas(16) float16 Q_shared[BM][D];
+    alignas(16) float16 K_shared[stages][BN][D];
+    alignas(16) float16 V_shared[stages][BN][D];
 };
-constexpr int SMEM_BYTES =
-    2 * BM * (D + Q_PAD) + 2 * stages * BN * (D + K_PAD) + 2 * stages * BN * (D + V_PAD);
+constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -310,15 +313,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
             const int e = first + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = bx * BM + row;
-            copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * 64 + col]);
+            copy_vector<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                               &Q[(by * queries + Q_row) * 64 + col]);
         }
     } else {
         #pragma unroll
         for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
             const int e = first + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = bx * BM + row;
-            copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * 64 + col],
-                               Q_row < queries ? Q_VEC : 0);
+            copy_inside<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                               &Q[(by * queries + Q_row) * 64 + col], Q_row < queries ? Q_VEC : 0);
         }
     }
     float O_local[S_ROWS][O_COLS] = {};       // 10_flash_attention.py:25  T.clear(O_local)
@@ -338,15 +342,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
                 const int e = first + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(by * keys + K_row) * 64 + col]);
+                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &K[(by * keys + K_row) * 64 + col]);
             }
         } else {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
                 const int e = first + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(by * keys + K_row) * 64 + col],
-                                  K_row < keys ? K_VEC : 0);
+                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &K[(by * keys + K_row) * 64 + col], K_row < keys ? K_VEC : 0);
             }
         }
 
@@ -356,15 +361,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
                 const int e = first + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(by * keys + V_row) * 64 + col]);
+                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &V[(by * keys + V_row) * 64 + col]);
             }
         } else {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
                 const int e = first + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(by * keys + V_row) * 64 + col],
-                                  V_row < keys ? V_VEC : 0);
+                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &V[(by * keys + V_row) * 64 + col], V_row < keys ? V_VEC : 0);
             }
         }
     };
@@ -395,14 +401,14 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int row =
                     (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[tile_m], &s.Q_shared[row][col]);
+                ldmatrix_x4(a[tile_m], &s.Q_shared[row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_n = 0; tile_n < S_TILES_N; tile_n += 2) {
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][col]);
+                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -491,7 +497,8 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int tile_n = 0; tile_n < O_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.V_shared[stage][row][col]);
+                ldmatrix_x4_transposed(b[tile_n],
+                                       &s.V_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -523,21 +530,21 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 }
 
 // tilegen-launch: {"entry": "attention", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "scale", "THREADS", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD",
-//     "Q_VEC", "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "scale", "THREADS", "WARPS_N", "Q_VEC", "K_VEC", "V_VEC",
+//     "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"], "block": "THREADS",
+//   "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "64"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "64"],
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:10", "ir": "sha256:96b56a7fe9090542",
-//   "map": {"13": [289, 291], "17": [292, 294], "18": [295, 297], "20": [298, 300], "21": [301,
-//     303], "23": [304, 306], "24": [307, 323], "25": [324, 324], "26": [325, 326], "27": [327,
-//     334], "29": [335, 352], "30": [353, 371], "28": [372, 383], "31": [384, 414], "32": [415,
-//     416], "33": [417, 426], "35": [427, 431], "36": [432, 441], "37": [442, 448], "39": [449,
-//     458], "40": [459, 465], "43": [466, 472], "45": [473, 479], "46": [480, 504], "47": [505,
-//     511], "49": [512, 522]}}
+//   "map": {"13": [292, 294], "17": [295, 297], "18": [298, 300], "20": [301, 303], "21": [304,
+//     306], "23": [307, 309], "24": [310, 327], "25": [328, 328], "26": [329, 330], "27": [331,
+//     338], "29": [339, 357], "30": [358, 377], "28": [378, 389], "31": [390, 420], "32": [421,
+//     422], "33": [423, 432], "35": [433, 437], "36": [438, 447], "37": [448, 454], "39": [455,
+//     464], "40": [465, 471], "43": [472, 478], "45": [479, 485], "46": [486, 511], "47": [512,
+//     518], "49": [519, 529]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

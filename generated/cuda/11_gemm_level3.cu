@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N) + 4*M*N bytes.
-// Shared  56064 bytes = A_shared 30720 + B_shared 25344.  256 threads.
+// Shared  49920 bytes = A_shared 24576 + B_shared 25344.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int block_M = 128;   // rows of A_shared and C_local
@@ -15,7 +15,6 @@ constexpr int block_K = 32;    // columns of A_shared; rows of B_shared: a multi
 constexpr int stages = 3;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
-constexpr int A_PAD = 8;       // columns after each row of A_shared that keep banks apart
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 4;       // elements of B_shared in one access: 1, 2, 4 or 8
 constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
@@ -39,11 +38,9 @@ static_assert(block_M % THREADS_M == 0 && block_N % (THREADS_N * C_VEC) == 0,
 static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(block_M * block_K % (THREADS * A_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(block_K % A_VEC == 0 && (block_K + A_PAD) % A_VEC == 0 && (block_N + 4) % B_VEC == 0,
-              "rows are made of whole vectors");
+static_assert(block_K % A_VEC == 0 && (block_N + 4) % B_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
-static_assert(2 * (block_K + A_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(2 * block_K % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 static_assert(PANEL >= 1, "a panel has at least one of the grid's rows");
 
@@ -185,6 +182,16 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src, int i
         copy_inside<N>(dst, src, inside);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // The row of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
 
@@ -211,11 +218,10 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[stages][block_M][block_K + A_PAD];
+    alignas(16) float16 A_shared[stages][block_M][block_K];
     alignas(16) float16 B_shared[stages][block_K][block_N + 4];
 };
-constexpr int SMEM_BYTES =
-    2 * stages * block_M * (block_K + A_PAD) + 2 * stages * block_K * (block_N + 4);
+constexpr int SMEM_BYTES = 2 * stages * block_M * block_K + 2 * stages * block_K * (block_N + 4);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -252,7 +258,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / block_K, col = e % block_K;
                 const int m = by * block_M + row, k = ko * block_K + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, block_K>(row, col)],
+                                  &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -260,7 +267,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / block_K, col = e % block_K;
                 const int m = by * block_M + row, k = ko * block_K + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, block_K>(row, col)],
+                                  &A[m * K + k], m < M ? K - k : 0);
             }
         }
 
@@ -306,7 +314,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
                     const int row =
                         (2 * i + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
                     const int col = lane / 16 * 8;
-                    ldmatrix_x4(a[i], &s.A_shared[stage][row][ki + col]);
+                    ldmatrix_x4(a[i],
+                                &s.A_shared[stage][row][swizzle<float16, block_K>(row, ki + col)]);
                 }
                 #pragma unroll
                 for (int j = 0; j < C_TILES_N; ++j)
@@ -339,17 +348,16 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 }
 
 // tilegen-launch: {"entry": "matmul", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["block_M", "block_N", "block_K", "stages", "THREADS", "WARPS_N", "A_PAD", "A_VEC",
-//     "B_VEC", "MIN_BLOCKS", "PANEL"],
-//   "grid": ["ceildiv(N, block_N)", "ceildiv(M, block_M)", "1"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["block_M", "block_N", "block_K", "stages", "THREADS", "WARPS_N", "A_VEC", "B_VEC",
+//     "MIN_BLOCKS", "PANEL"], "grid": ["ceildiv(N, block_N)", "ceildiv(M, block_M)", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [236, 237], "18": [238, 240], "19": [241, 245], "21": [246, 266], "22": [267,
-//     284], "20": [285, 290], "23": [291, 297], "24": [298, 299], "25": [300, 328], "26": [329,
-//     338]}}
+//   "map": {"14": [242, 243], "18": [244, 246], "19": [247, 251], "21": [252, 274], "22": [275,
+//     292], "20": [293, 298], "23": [299, 305], "24": [306, 307], "25": [308, 337], "26": [338,
+//     347]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

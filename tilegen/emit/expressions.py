@@ -7,7 +7,7 @@ import math
 from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.errors import TilegenError
-from tilegen.plan import PlacedBuffer
+from tilegen.plan import PlacedBuffer, SwizzledBuffer
 from tilegen.targets.base import Target
 
 # Binding strength of C++ operators, weakest first.
@@ -186,8 +186,11 @@ class Printer:
             texts = [self(i) for i in indices]
             lead, own = texts[:-buffer.rank], texts[-buffer.rank:]
             return f"{buffer.accessor}({name}{''.join(f'[{i}]' for i in lead)}, {', '.join(own)})"
+        if isinstance(buffer, SwizzledBuffer):
+            *lead, row, col = (self(i) for i in indices)
+            place = f"swizzle<{self.target.type(buffer.dtype)}, {self(buffer.shape[-1], '>>')}>({row}, {col})"
+            return name + "".join(f"[{i}]" for i in (*lead, row, place))
         return name + "".join(f"[{self(i)}]" for i in indices)
-
 
     def array(self, buffer: ir.Buffer) -> str:
         """The name of a buffer as a whole."""

@@ -1,31 +1,30 @@
-"""pad_shared: pad the rows of shared tiles where a warp would hit one bank several times.
+"""pad_shared: how the rows of shared tiles lie, so that a warp does not hit one bank several times.
 
-Precondition: layouts inferred, nothing planned yet. Effect: a shared buffer whose accesses conflict
-gets a few more columns, named `<TILE>_PAD`; what the user padded stays as it is if it serves.
-The addresses of the first warp are enumerated for every access and every candidate (layout.bank_conflicts).
+Precondition: layouts inferred, nothing planned yet. Effect: a shared tile whose accesses conflict becomes a
+SwizzledBuffer (the 16-byte pieces of a row change places by the row) where all that touches it goes by element
+and whole pieces; else it gets a few more columns, named `<TILE>_PAD`; what the user padded stays as it is.
+The addresses of the first warp are enumerated for every access and every candidate (shared_accesses.py).
 Before: tile[32][32], read by columns (32 passes)    After: tile[32][32 + TILE_PAD], TILE_PAD = 1
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.instructions import matrix_instruction
-from tilegen.layout import FragmentLayout, bank_conflicts
-from tilegen.passes.plan_gemm import along_width
-from tilegen.passes.planner import Planner, tile_name, unit
-from tilegen.plan import MmaChoice, PlacedBuffer
+from tilegen.layout import Swizzle
+from tilegen.passes.planner import Planner, tile_name
+from tilegen.passes.shared_accesses import Access, accesses, passes
+from tilegen.plan import MmaChoice, PlacedBuffer, SwizzledBuffer
 from tilegen.targets.base import Target
 
 PADS = (0, 1, 2, 4, 8)
-Access = tuple[Callable[[int], tuple[int, ...]], int]  # lane -> indices, elements at once
+PIECE = 16                     # bytes that a swizzle keeps together
 
 
 def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
-    padded: dict[str, ir.Buffer] = {}
+    changed: dict[str, ir.Buffer] = {}
     aliased = {name for n in ir.walk(kernel.body) if isinstance(n, ir.Alias) for name in (n.name, n.base.name)}
     notes = []
     for node in ir.walk(kernel.body):
@@ -36,41 +35,60 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         if node.buffer.name in aliased:             # both names count its elements without gaps
             continue
         buffer = node.buffer
-        pad, reason = _choose(planner, kernel, buffer)
+        pad, swizzled, reason = _choose(planner, kernel, buffer)
         notes.append((f"bank conflicts of {buffer.name}", reason))
-        if pad:
+        if swizzled:
+            changed[buffer.name] = SwizzledBuffer(**vars(buffer))
+        elif pad:
             name = planner.constant(
                 f"{tile_name(buffer)}_PAD",
                 pad,
                 f"columns after each row of {buffer.name} that keep banks apart",
             )
-            padded[buffer.name] = replace(buffer, shape=(*buffer.shape[:-1], arith.add(buffer.shape[-1], name)))
+            changed[buffer.name] = replace(buffer, shape=(*buffer.shape[:-1], arith.add(buffer.shape[-1], name)))
 
     def rule(node):
-        return padded.get(node.name) if isinstance(node, ir.Buffer) and node.scope == "shared" else None
+        return changed.get(node.name) if isinstance(node, ir.Buffer) and node.scope == "shared" else None
 
-    body = ir.rewrite(kernel.body, rule) if padded else kernel.body
+    body = ir.rewrite(kernel.body, rule) if changed else kernel.body
     return planner.finish(body, notes=kernel.plan.notes + tuple(notes))
 
 
-def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int, str]:
-    """The padding with the fewest passes, and why."""
-    accesses = list(_accesses(planner, kernel, buffer))
-    if not accesses:
-        return 0, "only whole rows are touched: no conflict"
-    shape = [planner.value(e) or 1 for e in buffer.shape]
+def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int, bool, str]:
+    """(columns of padding, whether to swizzle, why): the fewest passes; of equals a swizzle, which takes no room."""
+    found = list(accesses(planner, kernel, buffer))
+    if not found:
+        return 0, False, "only whole rows are touched: no conflict"
     own = _own_padding(planner, kernel, buffer)
     if own:
-        costs = [_passes(planner, accesses, shape, pad, buffer) for pad in (0, -own)]
-        return 0, (f"the kernel's own padding of {own} column(s) is kept: the worst access takes {costs[0]} pass(es), "
-                   f"without it {costs[1]}")
-    costs = {pad: _passes(planner, accesses, shape, pad, buffer) for pad in (*PADS, 16 // buffer.dtype.bytes)}
-    vectors = any(width > 1 for _, width in accesses)
-    pads = (p for p in (*PADS, 16 // buffer.dtype.bytes) if not vectors or p * buffer.dtype.bytes % 16 == 0)
-    best = min(pads, key=lambda p: (costs[p], p))
-    if best == 0:
-        return 0, f"worst access takes {costs[0]} pass(es); no padding makes it fewer"
-    return best, f"{costs[0]} passes without padding, {costs[best]} with {best} more column(s)"
+        costs = [_cost(planner, found, buffer, pad) for pad in (0, -own)]
+        return 0, False, (f"the kernel's own padding of {own} column(s) is kept: the worst access takes "
+                          f"{max(costs[0])} pass(es), without it {max(costs[1])}")
+    plain = _words(planner, found, buffer)
+    if max(_cost(planner, found, buffer, 0)) == 1:
+        return 0, False, f"none: {plain}"
+    pad, costs = _best_pad(planner, found, buffer)
+    swizzle, why_not = _swizzle(planner, kernel, buffer)
+    if swizzle:
+        cost = _cost(planner, found, buffer, 0, swizzle)
+        if cost <= costs[pad]:
+            words = _words(planner, found, buffer, swizzle)
+            return 0, True, (f"swizzled: the 16-byte pieces of a row change places in groups of {swizzle.group}, by "
+                             f"the row; {words} (plain rows: {plain})")
+        why_not = f"a swizzle takes {max(cost)}"
+    if pad == 0:
+        return 0, False, f"worst access takes {max(costs[0])} pass(es); no padding makes it fewer, and {why_not}"
+    return pad, False, (f"{max(costs[0])} passes without padding, {max(costs[pad])} with {pad} more column(s); "
+                        f"no swizzle: {why_not}")
+
+
+def _best_pad(planner: Planner, found: list[Access], buffer: ir.Buffer) -> tuple[int, dict[int, tuple[int, int]]]:
+    """The padding with the fewest passes, and the passes of all; vectors keep their alignment."""
+    size = buffer.dtype.bytes
+    vectors = any(access.width > 1 for access in found if access.work)
+    pads = [p for p in (*PADS, PIECE // size) if not vectors or p * size % PIECE == 0]
+    costs = {pad: _cost(planner, found, buffer, pad) for pad in pads}
+    return min(pads, key=lambda p: (costs[p], p)), costs
 
 
 def _own_padding(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> int:
@@ -84,98 +102,44 @@ def _own_padding(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> int:
     return width - max((planner.value(r.extents[-1]) or width for r in reads), default=width)
 
 
-def _passes(planner: Planner, accesses: list[Access], shape: list[int], pad: int, buffer: ir.Buffer) -> int:
-    """Passes of the worst access."""
-    size = buffer.dtype.bytes
-    lanes = range(min(planner.target.warp_size, 32, planner.threads))
-
-    def address(indices: tuple[int, ...]) -> int:
-        flat = 0
-        for index, extent in zip(indices, [*shape[:-1], shape[-1] + pad]):
-            flat = flat * extent + index
-        return flat * size
-
-    return max(
-        bank_conflicts([address(lane_index(lane)) for lane in lanes], size * width)
-        for lane_index, width in accesses
-    )
+def _cost(planner: Planner, found: list[Access], buffer: ir.Buffer, pad: int,
+          swizzle: Swizzle | None = None) -> tuple[int, int]:
+    """Passes of the worst access that is the kernel's work, then of the worst copy of a tile."""
+    counts = [(passes(planner, access, buffer, pad, swizzle), access.work) for access in found]
+    return max((n for n, work in counts if work), default=1), max((n for n, work in counts if not work), default=1)
 
 
-def _accesses(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer):
+def _words(planner: Planner, found: list[Access], buffer: ir.Buffer, swizzle: Swizzle | None = None) -> str:
+    """`ldmatrix 1 pass, copies of the block 2 passes`"""
+    worst: dict[str, int] = {}
+    for access in found:
+        worst[access.what] = max(worst.get(access.what, 1), passes(planner, access, buffer, 0, swizzle))
+    return ", ".join(f"{what} {n} pass{'es' if n > 1 else ''}" for what, n in worst.items())
+
+
+def _swizzle(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[Swizzle | None, str]:
+    """The swizzle of a tile, or None and why it can have none."""
+    size, cols = buffer.dtype.bytes, planner.value(buffer.shape[-1]) or 1
+    if cols * size % PIECE:
+        return None, f"rows of {cols * size} bytes are not made of {PIECE}-byte pieces"
+    swizzle = Swizzle.of(cols, PIECE // size)
+    if swizzle.group == 1:
+        return None, f"a row has {cols * size // PIECE} pieces, an odd number"
     for node in ir.walk(kernel.body):
-        if isinstance(node, ir.Parallel):
-            yield from _of_nest(planner, node, buffer)
-        elif isinstance(node, ir.Gemm):
-            yield from _of_gemm(planner, node, buffer)
+        if isinstance(node, ir.Gemm):
+            for region, form in zip((node.a, node.b), _forms(node)):
+                if region.buffer.name == buffer.name and (not form or form == "column" and size < 4):
+                    return None, "an operand is read along several pieces"
+        if isinstance(node, (ir.Reduce, ir.Scan, ir.Vote)) and _touches(node, buffer) or \
+                isinstance(node, ir.UnOp) and node.op == "&" and _touches(node, buffer) or \
+                isinstance(node, ir.Raw) and buffer.name in node.text:
+            return None, "not all that touches it goes by element"
+    return swizzle, ""
 
 
-def _of_nest(planner: Planner, nest: ir.Parallel, buffer: ir.Buffer):
-    extents = [planner.value(e) or 1 for e in nest.extents]
-    axes = nest.plan.axes
-    layout = next(iter(planner.kernel.plan.layouts.values()), None)
-
-    def variables(lane: int) -> dict[str, int]:
-        if axes is not None:
-            return {v.name: a.element(layout.digit(a, lane), 0) for v, a in zip(nest.vars, axes) if not unit(a)}
-        values = {}
-        for var, extent in reversed(list(zip(nest.vars, extents))):
-            lane, values[var.name] = divmod(lane, extent)
-        return values
-
-    for statement in nest.body:
-        for node in ir.walk(statement):
-            if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.name == buffer.name:
-                yield lambda lane, n=node: tuple(_index(i, variables(lane), planner) for i in n.indices), 1
+def _forms(gemm: ir.Gemm) -> tuple[str, str]:
+    return (gemm.plan.a_form, gemm.plan.b_form) if isinstance(gemm.plan, MmaChoice) else ("", "")
 
 
-def _index(expr: ir.Expr, variables: dict[str, int], planner: Planner) -> int:
-    others = {name: 0 for name in arith.names(expr)}
-    return int(arith.evaluate(expr, {**others, **planner.env, **variables}) or 0)
-
-
-def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer):
-    layout = planner.layout(gemm.c.buffer)
-    rows, cols = layout.axes[-2:]
-    for region, axis, k_first in ((gemm.a, rows, gemm.transpose_a), (gemm.b, cols, not gemm.transpose_b)):
-        if region.buffer.name != buffer.name:
-            continue
-        lead = (0,) * (len(buffer.shape) - 2)
-        if isinstance(gemm.plan, MmaChoice):
-            form = gemm.plan.a_form if region is gemm.a else gemm.plan.b_form
-            yield _of_quads(layout, gemm, region, lead) if form == "quads" else _of_matrix(form, k_first, lead, buffer)
-            continue
-        width = axis.vector if k_first else min(along_width(axis.slots), 16 // buffer.dtype.bytes)
-
-        def index(lane: int, axis=axis, k_first=k_first, lead=lead) -> tuple[int, ...]:
-            at = axis.element(layout.digit(axis, lane), 0)
-            return (*lead, 0, at) if k_first else (*lead, at, 0)
-
-        yield index, width
-
-
-def _of_quads(layout: FragmentLayout, gemm: ir.Gemm, region: ir.Region, lead: tuple[int, ...]) -> Access:
-    """How the lanes of a warp read four neighbours of an operand of Volta's instruction."""
-    instruction = matrix_instruction(gemm.plan.helper)
-    fragment = instruction.a if region is gemm.a else instruction.b
-    by_eights = layout.threads_m if region is gemm.a else 2 * layout.threads_n      # from 8 rows (columns) to the next
-    turned = region is gemm.b and gemm.transpose_b
-
-    def index(lane: int) -> tuple[int, ...]:
-        row, col = fragment.at(lane, 0)
-        at = row // 8 * by_eights + row % 8 if region is gemm.a else col // 8 * by_eights + col % 8
-        return (*lead, *((at, 0) if region is gemm.a or turned else (row, at)))
-
-    return index, 4
-
-
-def _of_matrix(form: str, k_first: bool, lead: tuple[int, ...], buffer: ir.Buffer) -> Access:
-    """How the lanes of a warp read an operand of a matrix instruction, see mma_operands.py."""
-    packed = 4 // min(4, buffer.dtype.bytes)
-    if form == "matrix":                                  # ldmatrix: eight rows of 16 bytes in one pass
-        return lambda lane: (*lead, lane % 8, 0), 16 // buffer.dtype.bytes
-
-    def index(lane: int) -> tuple[int, ...]:
-        pair = lane // 4, lane % 4 * packed
-        return (*lead, *(reversed(pair) if k_first else pair))
-
-    return index, packed if form == "words" else 1
+def _touches(node: ir.Node, buffer: ir.Buffer) -> bool:
+    return any(isinstance(n, ir.Buffer) and n.name == buffer.name for n in ir.walk(node))

@@ -56,7 +56,7 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     src_dims, dst_dims = dimensions(copy.src), dimensions(copy.dst)
     tile = copy.dst if copy.dst.buffer.scope == "shared" else copy.src
     extents = [tile.extents[d] for d in dimensions(tile)]
-    width = _block_width(planner, copy, extents)
+    width = block_width(planner, copy, extents)
     step = planner.vector(tile.buffer, width)
     loops, coordinates = strided(planner, extents, step, set())
     lets: list[ir.Let] = []
@@ -120,7 +120,8 @@ def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, w
     return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
 
 
-def _block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
+def block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
+    """Elements that a thread moves at once where the block walks a tile."""
     if not extents or not (_rows_match(copy.src) and _rows_match(copy.dst)):
         return 1
     if copy.src.buffer.scope == copy.dst.buffer.scope == "global":
@@ -162,7 +163,7 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
     axes = planner.layout(tile.buffer).axes
     tile_dims, other_dims = [d for d, e in enumerate(tile.buffer.shape) if e != ir.Const(1)], dimensions(other)
     both_fragments = other.buffer.scope == "fragment"
-    width = 1 if both_fragments else _register_width(planner, tile, other, axes)
+    width = 1 if both_fragments else register_width(planner, tile, other, axes)
     names = planner.slot_names(tuple(axes[d] for d in tile_dims), set())
     loops, slots, coordinates, guards = [], [], [], []
     for position, d in enumerate(tile_dims):
@@ -227,7 +228,8 @@ def _place_lets(loops: list[Loop], lets: list[ir.Let]) -> None:
             loops[position] = replace(loops[position], lets=loops[position].lets + (let,))
 
 
-def _register_width(planner: Planner, tile: ir.Region, other: ir.Region, axes) -> int:
+def register_width(planner: Planner, tile: ir.Region, other: ir.Region, axes) -> int:
+    """Elements that a thread moves at once between its part of the fragment `tile` and `other` in memory."""
     dims = dimensions(tile)
     if not dims or not _rows_match(other) or dims[-1] != len(axes) - 1 or axes[-1].vector == 1:
         return 1
