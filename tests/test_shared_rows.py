@@ -10,7 +10,8 @@ EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"
 
 
 def notes(name: str, arch: str = "sm_80", **knobs) -> dict[str, str]:
-    kernel = kernel_files.find(str(EXAMPLES / f"{name}.py"))
+    found = kernel_files.find(str(EXAMPLES / f"{name}.py"))
+    kernel = found if hasattr(found, "specialised") else found()
     return dict(kernel.specialised("cuda", arch, knobs).planned.plan.notes)
 
 
