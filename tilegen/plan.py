@@ -147,6 +147,7 @@ class PipelinePlan:
     template: str = "pipeline"
     keepers: int = 0
     keep: str = ""                       # the name of the function that puts registers into a stage
+    operands: OpPlan | None = None       # what each step loads for the next one, see passes/mma_ahead.py
 
     @property
     def ahead(self) -> int:

@@ -202,7 +202,7 @@ extern "C" void matmul(const float16* __restrict__ A, const float16* __restrict_
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
-//   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:a1db0a746d09a07d",
+//   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:1826c41208590e46",
 //   "map": {"17": [162, 163], "18": [164, 165], "19": [166, 168], "20": [169, 170], "21": [171,
 //     177], "22": [178, 190], "13": [191, 196]}}
 

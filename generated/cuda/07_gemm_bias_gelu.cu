@@ -17,7 +17,7 @@ constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 4;     // warps along the columns of C: a power of two
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 8;       // elements of B_shared in one access: 1, 2, 4 or 8
-constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
+constexpr int MIN_BLOCKS = 1;  // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
@@ -43,6 +43,7 @@ static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps"
 static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
+static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -70,14 +71,6 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
-__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
-
-// Waits until at most PENDING groups of this thread's copies are on their way.
-template <int PENDING> __device__ void cp_async_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
-}
-
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // Four matrices of 8 rows of 16 bytes; lane l names row l % 8 of matrix l / 8.
@@ -92,6 +85,14 @@ __device__ void ldmatrix_x4_transposed(unsigned* r, const void* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
+}
+
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
+
+// Waits until at most PENDING groups of this thread's copies are on their way.
+template <int PENDING> __device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
 }
 
 // Rows `low` and `high` (8 further down) of one tile: += a * b.
@@ -283,43 +284,61 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
         }
     };
 
+    // Operands of two mma steps: one is multiplied while the next is on its way.
+    unsigned a[2][C_TILES_M][4], b[2][C_TILES_N][2];
+    auto load_operands = [&](int set, int stage, int k) {
+        const int lane = threadIdx.x % WARP;
+        #pragma unroll
+        for (int tile_m = 0; tile_m < C_TILES_M; ++tile_m) {
+            const int row =
+                (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
+            const int col = k + lane / 16 * 8;
+            ldmatrix_x4(a[set][tile_m], &s.A_shared[stage][row][swizzle<float16, BK>(row, col)]);
+        }
+        #pragma unroll
+        for (int tile_n = 0; tile_n < C_TILES_N; tile_n += 2) {
+            const int row = k + lane % 16;
+            const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
+            ldmatrix_x4_transposed(b[set][tile_n],
+                                   &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
+        }
+    };
+
     // 07_gemm_bias_gelu.py:21  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
     for (int ko = 0; ko < STAGES - 1; ++ko) {
         if (ko < steps) load_stage(ko);
         cp_async_commit();
     }
+    cp_async_wait<STAGES - 2>();
+    __syncthreads();  // why: the first stage is complete
+    if (steps > 0) load_operands(0, 0, 0);
     for (int ko = 0; ko < steps; ++ko) {
-        cp_async_wait<STAGES - 2>();
-        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
-        if (ko + STAGES - 1 < steps) load_stage(ko + STAGES - 1);
-        cp_async_commit();
-
         const int stage = ko % STAGES;
+        // why: the last step has no next one and loads its own operands again
+        const int next = ko + 1 < steps ? (ko + 1) % STAGES : stage;
         // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
-            const int lane = threadIdx.x % WARP;
-            unsigned a[C_TILES_M][4], b[C_TILES_N][2];
-            #pragma unroll
-            for (int tile_m = 0; tile_m < C_TILES_M; ++tile_m) {
-                const int row =
-                    (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
-                const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[tile_m], &s.A_shared[stage][row][swizzle<float16, BK>(row, col)]);
+            const int set = k / MMA_K % 2;
+            if (k + MMA_K < BK) {
+                load_operands(1 - set, stage, k + MMA_K);
+            } else {
+                cp_async_wait<STAGES - 2>();
+                // why: the next stage is complete, and nobody still reads this one
+                __syncthreads();
+                load_operands(1 - set, next, 0);
             }
-            #pragma unroll
-            for (int tile_n = 0; tile_n < C_TILES_N; tile_n += 2) {
-                const int row = k + lane % 16;
-                const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n],
-                                       &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
+            if (k == 0) {
+                if (ko + STAGES - 1 < steps) load_stage(ko + STAGES - 1);
+                cp_async_commit();
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < C_TILES_M; ++tile_m)
                 #pragma unroll
                 for (int tile_n = 0; tile_n < C_TILES_N; ++tile_n)
                     mma_m16n8k16_f16(&C_local[2 * tile_m][2 * tile_n],
-                                     &C_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
+                                     &C_local[2 * tile_m + 1][2 * tile_n], a[set][tile_m],
+                                     b[set][tile_n]);
         }
     }
 
@@ -359,9 +378,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [231, 233], "19": [234, 235], "20": [236, 240], "22": [241, 262], "23": [263,
-//     285], "21": [286, 297], "24": [298, 325], "25": [326, 332], "26": [333, 341], "28": [342,
-//     351]}}
+//   "map": {"15": [232, 234], "19": [235, 236], "20": [237, 241], "22": [242, 263], "23": [264,
+//     306], "21": [307, 318], "24": [319, 344], "25": [345, 351], "26": [352, 360], "28": [361,
+//     370]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -6,18 +6,18 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
-// Shared  65536 bytes = A_shared 32768 + B_shared 32768.  128 threads.
+// Shared  98304 bytes = A_shared 65536 + B_shared 32768.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 128;        // rows of A_shared and C_local
+constexpr int BM = 256;        // rows of A_shared and C_local
 constexpr int BN = 128;        // columns of B_shared and C_local
 constexpr int BK = 32;         // columns of A_shared; rows of B_shared
 constexpr int stages = 4;      // tiles of each operand that are on their way or in use: 2 and up
-constexpr int THREADS = 128;   // threads of a block: up to 1024
+constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 8;       // elements of B_shared in one access: 1, 2, 4 or 8
-constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
+constexpr int MIN_BLOCKS = 1;  // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
@@ -43,6 +43,7 @@ static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps"
 static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
+static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -70,14 +71,6 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
-__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
-
-// Waits until at most PENDING groups of this thread's copies are on their way.
-template <int PENDING> __device__ void cp_async_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
-}
-
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // Four matrices of 8 rows of 16 bytes; lane l names row l % 8 of matrix l / 8.
@@ -92,6 +85,14 @@ __device__ void ldmatrix_x4_transposed(unsigned* r, const void* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
+}
+
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
+
+// Waits until at most PENDING groups of this thread's copies are on their way.
+template <int PENDING> __device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
 }
 
 // Rows `low` and `high` (8 further down) of one tile: += a * b.
@@ -281,43 +282,59 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
         }
     };
 
+    // Operands of two mma steps: one is multiplied while the next is on its way.
+    unsigned a[2][C_TILES_M][4], b[2][C_TILES_N][2];
+    auto load_operands = [&](int set, int stage, int k) {
+        const int lane = threadIdx.x % WARP;
+        #pragma unroll
+        for (int i = 0; i < C_TILES_M; ++i) {
+            const int row = (2 * i + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
+            const int col = k + lane / 16 * 8;
+            ldmatrix_x4(a[set][i], &s.A_shared[stage][row][swizzle<float16, BK>(row, col)]);
+        }
+        #pragma unroll
+        for (int j = 0; j < C_TILES_N; j += 2) {
+            const int row = k + lane % 16;
+            const int col = (j + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
+            ldmatrix_x4_transposed(b[set][j],
+                                   &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
+        }
+    };
+
     // 09_gemm_tensor_core.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
     for (int ko = 0; ko < stages - 1; ++ko) {
         if (ko < steps) load_stage(ko);
         cp_async_commit();
     }
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // why: the first stage is complete
+    if (steps > 0) load_operands(0, 0, 0);
     for (int ko = 0; ko < steps; ++ko) {
-        cp_async_wait<stages - 2>();
-        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
-        if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
-        cp_async_commit();
-
         const int stage = ko % stages;
+        // why: the last step has no next one and loads its own operands again
+        const int next = ko + 1 < steps ? (ko + 1) % stages : stage;
         // 09_gemm_tensor_core.py:21  T.gemm(A_shared, B_shared, C_local)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
-            const int lane = threadIdx.x % WARP;
-            unsigned a[C_TILES_M][4], b[C_TILES_N][2];
-            #pragma unroll
-            for (int i = 0; i < C_TILES_M; ++i) {
-                const int row =
-                    (2 * i + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
-                const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[i], &s.A_shared[stage][row][swizzle<float16, BK>(row, col)]);
+            const int set = k / MMA_K % 2;
+            if (k + MMA_K < BK) {
+                load_operands(1 - set, stage, k + MMA_K);
+            } else {
+                cp_async_wait<stages - 2>();
+                // why: the next stage is complete, and nobody still reads this one
+                __syncthreads();
+                load_operands(1 - set, next, 0);
             }
-            #pragma unroll
-            for (int j = 0; j < C_TILES_N; j += 2) {
-                const int row = k + lane % 16;
-                const int col = (j + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[j],
-                                       &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
+            if (k == 0) {
+                if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
+                cp_async_commit();
             }
             #pragma unroll
             for (int i = 0; i < C_TILES_M; ++i)
                 #pragma unroll
                 for (int j = 0; j < C_TILES_N; ++j)
-                    mma_m16n8k16_f16(&C_local[2 * i][2 * j], &C_local[2 * i + 1][2 * j], a[i],
-                                     b[j]);
+                    mma_m16n8k16_f16(&C_local[2 * i][2 * j], &C_local[2 * i + 1][2 * j], a[set][i],
+                                     b[set][j]);
         }
     }
 
@@ -339,9 +356,9 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
-//   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:c6641ee7a59bf3ea",
-//   "map": {"13": [231, 233], "17": [234, 238], "19": [239, 260], "20": [261, 283], "18": [284,
-//     295], "21": [296, 323], "22": [324, 333]}}
+//   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:72624781da6a0690",
+//   "map": {"13": [232, 234], "17": [235, 239], "19": [240, 261], "20": [262, 303], "18": [304,
+//     315], "21": [316, 340], "22": [341, 350]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -183,10 +183,12 @@ class Emitter:
         keep = self.body(s.body[plan.producers:plan.ahead], spaced=True)
         self._last_origin = head
         sync = origin(plan.sync) if plan.sync else ""
-        ahead = arith.subtract(plan.stages, 1)
+        first, steps = plan.operands, arith.subtract(plan.stages, 1)
+        operands = self.render(first.template, **first.values) if first else ""
         return self.render(plan.template, op=s, plan=plan, load=load, keep=keep, origin=head, sync=sync,
+                           operands=operands, ahead=first.values["ahead"] if first else None,
                            stage=arith.modulo(arith.subtract(s.var, s.start), plan.stages),
-                           first=arith.add(s.start, ahead), later=arith.add(s.var, ahead),
+                           first=arith.add(s.start, steps), later=arith.add(s.var, steps),
                            pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[plan.ahead:], spaced=True))
 
     def store(self, s: ir.Store) -> str:

@@ -15,9 +15,10 @@ from tilegen import arith, ir
 from tilegen.dtypes import int32
 from tilegen.instructions import matrix_instruction
 from tilegen.layout import Axis
+from tilegen.passes import mma_ahead
 from tilegen.passes.mma_operands import ROW_BYTES
 from tilegen.passes.planner import Planner, coordinate
-from tilegen.plan import MmaChoice, OpPlan
+from tilegen.plan import MmaChoice, OpPlan, PipelinePlan
 from tilegen.targets.base import Target
 
 
@@ -39,16 +40,33 @@ _NAMES = {
 
 def plan_mma(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
-    return planner.finish(
-        ir.rewrite(
-            kernel.body,
-            lambda n: (
-                replace(n, plan=_gemm(planner, n))
-                if isinstance(n, ir.Gemm) and isinstance(n.plan, MmaChoice)
-                else None
-            ),
-        )
-    )
+
+    def loops(node):
+        return _ahead(planner, node) if isinstance(node, ir.For) and isinstance(node.plan, PipelinePlan) else None
+
+    def gemms(node):
+        if isinstance(node, ir.Gemm) and isinstance(node.plan, MmaChoice):
+            return replace(node, plan=_gemm(planner, node))
+        return None
+
+    return planner.finish(ir.rewrite(ir.rewrite(kernel.body, loops), gemms))
+
+
+def _ahead(planner: Planner, loop: ir.For) -> ir.For | None:
+    """A pipelined loop whose product loads its operands ahead, see mma_ahead.py; None for others."""
+    if mma_ahead.why_one_set(planner, loop):
+        return None
+    names, gemm = mma_ahead.names(planner, loop), loop.body[-1]
+    plan = _gemm(planner, gemm)
+    depth, step = plan.values["depth"], plan.values["step"]
+    planner.check_multiple(arith.divide(depth, step), ir.Const(2), "mma steps alternate between two sets of operands")
+    registers = mma_ahead.operand_registers(planner, gemm)
+    reason = f"{plan.reason}; operands are loaded one mma step ahead, in two sets of {registers // 2} registers"
+    values = {**plan.values, "ahead": names, "operand_registers": registers}
+    operands = OpPlan("mma_ahead", {**values, "values": values})
+    pipeline = replace(loop.plan, template="pipeline_ahead", operands=operands)
+    return replace(loop, body=(*loop.body[:-1], replace(gemm, plan=OpPlan("gemm_mma_ahead", values, reason))),
+                   plan=pipeline)
 
 
 def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:

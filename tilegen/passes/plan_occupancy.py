@@ -81,6 +81,8 @@ def _is_zeroed(s: ir.Alloc) -> bool:
 def _operands(kernel: ir.Kernel) -> int:
     """Registers for the operands of the largest gemm step, or for a scan."""
     def count(gemm: ir.Gemm) -> int:
+        if isinstance(gemm.plan, OpPlan) and "operand_registers" in gemm.plan.values:
+            return gemm.plan.values["operand_registers"] + _GEMM_REGISTERS
         axes = kernel.plan.layouts[gemm.c.buffer.name].axes[-2:]
         return sum(axis.slots for axis in axes) + _GEMM_REGISTERS
     nodes = list(ir.walk(kernel.body))
