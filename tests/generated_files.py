@@ -16,15 +16,23 @@ ARCHS = {"cuda": "sm_80", "hip": "gfx942", "maca": "xcore1000", "cpu": "avx2"}
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
 
 
+# Further files of an example, with other values of its parameters: {example: {tail of the name: values}}.
+VARIANTS = {"14_gemm_dtypes": {"half": {"dtype": "float16", "accum": "float16"},
+                               "tf32": {"dtype": "tfloat32", "accum": "float32"},
+                               "double": {"dtype": "float64", "accum": "float64", "BK": 16}}}
+
+
 class Generated(NamedTuple):
-    """One file: the example that it comes from, and its target."""
+    """One file: the example that it comes from, its target, and which of VARIANTS it is."""
 
     example: str
     target: str
+    variant: str = ""
 
     @property
     def path(self) -> Path:
-        return ROOT / "generated" / self.target / (self.example + targets.find(self.target).suffix)
+        tail = f"_{self.variant}" if self.variant else ""
+        return ROOT / "generated" / self.target / (self.example + tail + targets.find(self.target).suffix)
 
     @property
     def python(self) -> Path:
@@ -40,14 +48,16 @@ class Generated(NamedTuple):
 
     def specialised(self, arch: str | None = None, **values: Any) -> Specialised:
         """The example for the target, with these knobs and sizes. The working folder has to be ROOT."""
-        kernel = kernel_files.find(f"examples/{self.example}.py").specialize(**values)
+        fixed = VARIANTS[self.example][self.variant] if self.variant else {}
+        kernel = kernel_files.find(f"examples/{self.example}.py").specialize(**fixed, **values)
         return kernel.specialised(self.target, arch or ARCHS[self.target])
 
     def __str__(self) -> str:
-        return f"{self.target}-{self.example}"
+        return "-".join(filter(None, (self.target, self.example, self.variant)))
 
 
 FILES = [Generated(example, target) for target in ARCHS for example in EXAMPLES]
+FILES += [Generated(example, "cuda", variant) for example, variants in VARIANTS.items() for variant in variants]
 
 
 # ---- Parts of a file -----------------------------------------------------------------------------

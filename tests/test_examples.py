@@ -23,6 +23,7 @@ SIZES = {
     "11_gemm_level3": "M=130 N=70 K=50",
     "12_cumsum": "M=5 N=1500",
     "13_philox_dropout": "M=9 N=300",
+    "14_gemm_dtypes": "M=70 N=50 K=90",
 }
 
 

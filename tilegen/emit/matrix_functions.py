@@ -29,7 +29,6 @@ def _values(instruction: MatrixInstruction) -> dict[str, Any]:
         "what": _what(instruction),
         "parameters": f"{kind}* sums" if instruction.m == 8 else f"{kind}* low, {kind}* high",
         "register": "double" if operand == "d" else "unsigned",
-        "packed": instruction.c.packed == 2,
         "opcode": instruction.spelling,
         "places": f"{sums}, {a}, {b}, {sums};",
         "sums": [f'"+{letter}"({name})' for name in names],
@@ -42,7 +41,7 @@ def _sums(instruction: MatrixInstruction) -> list[str]:
     if instruction.m == 8:
         return ["sums[0]", "sums[1]"]
     if instruction.c.packed == 2:
-        return ["sums[0]", "sums[1]"]
+        return ["reinterpret_cast<unsigned&>(*low)", "reinterpret_cast<unsigned&>(*high)"]
     return [f"{row}[{pair + n}]" for pair in range(0, instruction.n // 4, 2) for row in ("low", "high") for n in (0, 1)]
 
 

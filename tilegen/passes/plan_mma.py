@@ -76,7 +76,6 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     single = depth == ir.Const(choice.k) and not choice.a_in_registers
     step = planner.constant("MMA_K", choice.k, "depth of one mma instruction", knob=False)
     planner.check_multiple(depth, step, "the depth of a block is made of whole mma steps")
-    _check_rows(planner, gemm, choice)
     name = {n: planner.fresh(n, other) for n, other in _NAMES.items()}
     values = {
         **name,
@@ -91,6 +90,7 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         "c": gemm.c.buffer.name,
         "c_lead": "[0]" * (len(gemm.c.extents) - 2),
     }
+    _check_rows(planner, gemm, choice)
     k = ir.Const(0) if single else _var(name["k"])
     values["load_a"] = _load_a(planner, gemm, choice, rows, k, name)
     values["load_b"] = _load_b(gemm, choice, cols, k, name)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
+from tilegen.instructions import matrix_instruction
 from tilegen.passes.ranges import knob_values
 from tilegen.plan import Constant, KernelPlan, OpPlan
 from tilegen.targets.base import Target
@@ -84,6 +85,10 @@ def _operands(kernel: ir.Kernel) -> int:
         if isinstance(gemm.plan, OpPlan) and "operand_registers" in gemm.plan.values:
             return gemm.plan.values["operand_registers"] + _GEMM_REGISTERS
         axes = kernel.plan.layouts[gemm.c.buffer.name].axes[-2:]
+        if gemm.plan.template == "gemm_mma" and gemm.a.buffer.dtype.bits == 64:
+            instruction = matrix_instruction(gemm.plan.values["helper"])
+            tiles = (8 * axes[0].slots // instruction.m, 4 * axes[1].slots // instruction.n)
+            return 2 * (tiles[0] * instruction.a.registers + tiles[1] * instruction.b.registers) + _GEMM_REGISTERS
         return sum(axis.slots for axis in axes) + _GEMM_REGISTERS
     nodes = list(ir.walk(kernel.body))
     scans = any(isinstance(n, ir.Scan) and n.plan.template == "scan_across" for n in nodes)

@@ -51,7 +51,15 @@ def _clears_all(fill: ir.Fill) -> bool:
 
 
 def _declaration(kernel: ir.Kernel, alloc: ir.Alloc, zeroed: bool) -> OpPlan:
-    return OpPlan("alloc", {"shape": _registers(kernel, alloc.buffer), "zeroed": zeroed}, "registers of each thread")
+    values = {"shape": _registers(kernel, alloc.buffer), "zeroed": zeroed, "aligned": 4 if _paired(kernel, alloc) else 0}
+    return OpPlan("alloc", values, "registers of each thread")
+
+
+def _paired(kernel: ir.Kernel, alloc: ir.Alloc) -> bool:
+    """Whether a matrix instruction takes pairs of its elements as registers: sums of 16 bits."""
+    return alloc.buffer.dtype.bits == 16 and any(
+        isinstance(n, ir.Gemm) and n.c.buffer.name == alloc.buffer.name and n.plan.template == "gemm_mma"
+        for n in ir.walk(kernel.body))
 
 
 def _registers(kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[ir.Expr, ...]:
