@@ -51,7 +51,8 @@ def _clears_all(fill: ir.Fill) -> bool:
 
 
 def _declaration(kernel: ir.Kernel, alloc: ir.Alloc, zeroed: bool) -> OpPlan:
-    values = {"shape": _registers(kernel, alloc.buffer), "zeroed": zeroed, "aligned": 4 if _paired(kernel, alloc) else 0}
+    values = {"shape": _registers(kernel, alloc.buffer), "zeroed": zeroed,
+              "aligned": 4 if _paired(kernel, alloc) else 0}
     return OpPlan("alloc", values, "registers of each thread")
 
 
