@@ -40,9 +40,9 @@ static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) ==
 static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
+static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
-static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------

@@ -52,9 +52,9 @@ static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D <= 64, "tiles fit into the tensors without a rest");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
-static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------

@@ -40,8 +40,8 @@ static_assert(block_M * block_K % (THREADS * A_VEC) == 0,
               "every thread moves the same number of elements");
 static_assert(block_K % A_VEC == 0 && (block_N + 4) % B_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
-static_assert(2 * block_K % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * block_K % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(PANEL >= 1, "a panel has at least one of the grid's rows");
 
 // ---- Device helpers ----------------------------------------------------------------------------

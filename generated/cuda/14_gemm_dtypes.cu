@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN gemm.cu -o gemm && ./gemm
 //
 // Work    2*M*K*N flop, M*K + N*K + 4*M*N bytes.
-// Shared  20480 bytes = A_shared 10240 + B_shared 10240.  128 threads.
+// Shared  16384 bytes = A_shared 8192 + B_shared 8192.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 64;         // rows of A_shared and C_local
@@ -15,11 +15,9 @@ constexpr int BK = 64;         // columns of A_shared and B_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
-constexpr int A_PAD = 16;      // columns after each row of A_shared that keep banks apart
-constexpr int B_PAD = 16;      // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 16;      // elements of A_shared in one access: 1, 2, 4, 8 or 16
 constexpr int B_VEC = 16;      // elements of B_shared in one access: 1, 2, 4, 8 or 16
-constexpr int MIN_BLOCKS = 6;  // blocks at once on an SM: bounds a thread's registers
+constexpr int MIN_BLOCKS = 4;  // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
@@ -39,13 +37,12 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
 static_assert(A_VEC <= 16 && B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BN * BK % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BK % B_VEC == 0
-              && (BK + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && BK % B_VEC == 0, "rows are made of whole vectors");
 static_assert(A_VEC >= 4 && B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
-static_assert((BK + A_PAD) % 16 == 0 && (BK + B_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(BK % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -60,14 +57,6 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
-__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
-
-// Waits until at most PENDING groups of this thread's copies are on their way.
-template <int PENDING> __device__ void cp_async_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
-}
-
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // Four matrices of 8 rows of 16 bytes; lane l names row l % 8 of matrix l / 8.
@@ -75,6 +64,14 @@ __device__ void ldmatrix_x4(unsigned* r, const void* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
+}
+
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
+
+// Waits until at most PENDING groups of this thread's copies are on their way.
+template <int PENDING> __device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
 }
 
 // Rows `low` and `high` (8 further down) of one tile: += a * b.
@@ -160,6 +157,16 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src, int i
         copy_inside<N>(dst, src, inside);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // The row of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
 
@@ -180,10 +187,10 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) signed char A_shared[stages][BM][BK + A_PAD];
-    alignas(16) signed char B_shared[stages][BN][BK + B_PAD];
+    alignas(16) signed char A_shared[stages][BM][BK];
+    alignas(16) signed char B_shared[stages][BN][BK];
 };
-constexpr int SMEM_BYTES = stages * BM * (BK + A_PAD) + stages * BN * (BK + B_PAD);
+constexpr int SMEM_BYTES = stages * BM * BK + stages * BN * BK;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -217,7 +224,8 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<signed char, BK>(row, col)],
+                                  &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -225,7 +233,8 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<signed char, BK>(row, col)],
+                                  &A[m * K + k], m < M ? K - k : 0);
             }
         }
 
@@ -237,7 +246,8 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[n * K + k]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<signed char, BK>(row, col)],
+                                  &B[n * K + k]);
             }
         } else {
             #pragma unroll
@@ -245,8 +255,27 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[n * K + k], n < N ? K - k : 0);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<signed char, BK>(row, col)],
+                                  &B[n * K + k], n < N ? K - k : 0);
             }
+        }
+    };
+
+    // Operands of two mma steps: one is multiplied while the next is on its way.
+    unsigned a[2][C_TILES_M][4], b[2][C_TILES_N][2];
+    auto load_operands = [&](int set, int stage, int k) {
+        const int lane = threadIdx.x % WARP;
+        #pragma unroll
+        for (int i = 0; i < C_TILES_M; ++i) {
+            const int row = (2 * i + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
+            const int col = k + lane / 16 * 16;
+            ldmatrix_x4(a[set][i], &s.A_shared[stage][row][swizzle<signed char, BK>(row, col)]);
+        }
+        #pragma unroll
+        for (int j = 0; j < C_TILES_N; j += 2) {
+            const int row = (j + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
+            const int col = k + lane / 8 % 2 * 16;
+            ldmatrix_x4(b[set][j], &s.B_shared[stage][row][swizzle<signed char, BK>(row, col)]);
         }
     };
 
@@ -255,37 +284,35 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
         if (ko < steps) load_stage(ko);
         cp_async_commit();
     }
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // why: the first stage is complete
+    if (steps > 0) load_operands(0, 0, 0);
     for (int ko = 0; ko < steps; ++ko) {
-        cp_async_wait<stages - 2>();
-        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
-        if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
-        cp_async_commit();
-
         const int stage = ko % stages;
+        // why: the last step has no next one and loads its own operands again
+        const int next = ko + 1 < steps ? (ko + 1) % stages : stage;
         // 14_gemm_dtypes.py:22  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
-            const int lane = threadIdx.x % WARP;
-            unsigned a[C_TILES_M][4], b[C_TILES_N][2];
-            #pragma unroll
-            for (int i = 0; i < C_TILES_M; ++i) {
-                const int row =
-                    (2 * i + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
-                const int col = k + lane / 16 * 16;
-                ldmatrix_x4(a[i], &s.A_shared[stage][row][col]);
+            const int set = k / MMA_K % 2;
+            if (k + MMA_K < BK) {
+                load_operands(1 - set, stage, k + MMA_K);
+            } else {
+                cp_async_wait<stages - 2>();
+                // why: the next stage is complete, and nobody still reads this one
+                __syncthreads();
+                load_operands(1 - set, next, 0);
             }
-            #pragma unroll
-            for (int j = 0; j < C_TILES_N; j += 2) {
-                const int row =
-                    (j + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
-                const int col = k + lane / 8 % 2 * 16;
-                ldmatrix_x4(b[j], &s.B_shared[stage][row][col]);
+            if (k == 0) {
+                if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
+                cp_async_commit();
             }
             #pragma unroll
             for (int i = 0; i < C_TILES_M; ++i)
                 #pragma unroll
                 for (int j = 0; j < C_TILES_N; ++j)
-                    mma_m16n8k32_s8(&C_local[2 * i][2 * j], &C_local[2 * i + 1][2 * j], a[i], b[j]);
+                    mma_m16n8k32_s8(&C_local[2 * i][2 * j], &C_local[2 * i + 1][2 * j], a[set][i],
+                                    b[set][j]);
         }
     }
 
@@ -302,15 +329,14 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
 }
 
 // tilegen-launch: {"entry": "gemm", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "stages", "THREADS", "WARPS_N", "A_PAD", "B_PAD", "A_VEC",
-//     "B_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "stages", "THREADS", "WARPS_N", "A_VEC", "B_VEC", "MIN_BLOCKS"],
+//   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "int8", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "int8", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "int32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:8c562e5dbd6ab542",
-//   "map": {"14": [204, 206], "18": [207, 211], "20": [212, 231], "21": [232, 252], "19": [253,
-//     264], "22": [265, 291], "23": [292, 301]}}
+//   "map": {"14": [211, 213], "18": [214, 218], "20": [219, 240], "21": [241, 281], "19": [282,
+//     293], "22": [294, 318], "23": [319, 328]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -45,6 +45,7 @@ static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BK % B_VEC == 0
 static_assert(8 * A_VEC >= 4 && 8 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_COLS % 4 == 0, "a warp's part is made of 8 x 16 pieces");
+static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -240,40 +241,57 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
         }
     };
 
+    // Operands of two mma steps: one is multiplied while the next is on its way.
+    double a[2][C_TILES_M][1], b[2][C_TILES_N][1];
+    auto load_operands = [&](int set, int stage, int k) {
+        const int lane = threadIdx.x % WARP;
+        #pragma unroll
+        for (int i = 0; i < C_TILES_M; ++i) {
+            const int row = i * THREADS_M + warp_row<WARPS_N>() * 8 + lane / 4;
+            const int col = k + lane % 4;
+            a[set][i][0] = s.A_shared[stage][row][col];
+        }
+        #pragma unroll
+        for (int j = 0; j < C_TILES_N; ++j) {
+            const int row = j * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane / 4;
+            const int col = k + lane % 4;
+            b[set][j][0] = s.B_shared[stage][row][col];
+        }
+    };
+
     // 14_gemm_dtypes.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
     for (int ko = 0; ko < stages - 1; ++ko) {
         if (ko < steps) load_stage(ko);
         cp_async_commit();
     }
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // why: the first stage is complete
+    if (steps > 0) load_operands(0, 0, 0);
     for (int ko = 0; ko < steps; ++ko) {
-        cp_async_wait<stages - 2>();
-        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
-        if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
-        cp_async_commit();
-
         const int stage = ko % stages;
+        // why: the last step has no next one and loads its own operands again
+        const int next = ko + 1 < steps ? (ko + 1) % stages : stage;
         // 14_gemm_dtypes.py:22  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
-            const int lane = threadIdx.x % WARP;
-            double a[C_TILES_M][1], b[C_TILES_N][1];
-            #pragma unroll
-            for (int i = 0; i < C_TILES_M; ++i) {
-                const int row = i * THREADS_M + warp_row<WARPS_N>() * 8 + lane / 4;
-                const int col = k + lane % 4;
-                a[i][0] = s.A_shared[stage][row][col];
+            const int set = k / MMA_K % 2;
+            if (k + MMA_K < BK) {
+                load_operands(1 - set, stage, k + MMA_K);
+            } else {
+                cp_async_wait<stages - 2>();
+                // why: the next stage is complete, and nobody still reads this one
+                __syncthreads();
+                load_operands(1 - set, next, 0);
             }
-            #pragma unroll
-            for (int j = 0; j < C_TILES_N; ++j) {
-                const int row = j * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane / 4;
-                const int col = k + lane % 4;
-                b[j][0] = s.B_shared[stage][row][col];
+            if (k == 0) {
+                if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
+                cp_async_commit();
             }
             #pragma unroll
             for (int i = 0; i < C_TILES_M; ++i)
                 #pragma unroll
                 for (int j = 0; j < C_TILES_N; ++j)
-                    mma_m8n8k4_f64(&C_local[i][2 * j], a[i], b[j]);
+                    mma_m8n8k4_f64(&C_local[i][2 * j], a[set][i], b[set][j]);
         }
     }
 
@@ -297,8 +315,8 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
 //     {"name": "B", "dtype": "float64", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "float64", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:354e929b8a8298b0",
-//   "map": {"14": [194, 196], "18": [197, 201], "20": [202, 221], "21": [222, 242], "19": [243,
-//     254], "22": [255, 279], "23": [280, 289]}}
+//   "map": {"14": [195, 197], "18": [198, 202], "20": [203, 222], "21": [223, 261], "19": [262,
+//     273], "22": [274, 297], "23": [298, 307]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

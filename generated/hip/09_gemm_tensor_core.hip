@@ -6,7 +6,7 @@
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN matmul.hip -o matmul && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
-// Shared  28672 bytes = A_shared 20480 + B_shared 8192.  256 threads.
+// Shared  57344 bytes = A_shared 40960 + B_shared 16384.  256 threads.
 
 #include <hip/hip_runtime.h>
 
@@ -14,6 +14,7 @@
 constexpr int BM = 256;       // rows of A_shared and C_local
 constexpr int BN = 128;       // columns of B_shared and C_local: a multiple of 32
 constexpr int BK = 32;        // columns of A_shared; rows of B_shared: a multiple of 8
+constexpr int STAGES = 2;     // tiles of each operand that are on their way or in use: 2
 constexpr int THREADS = 256;  // threads of a block: up to 1024
 constexpr int THREADS_N = 8;  // threads across a row of C: a power of two that divides THREADS
 constexpr int C_VEC = 4;      // neighbouring columns of C_local in a thread: 1, 2 or 4
@@ -26,6 +27,7 @@ constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
 
+static_assert(STAGES >= 2, "one stage is filled while another is used");
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
@@ -33,8 +35,7 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
 static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0,
-              "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
 static_assert(BK % DEPTH_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -71,22 +72,6 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
-}
-
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -106,12 +91,13 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
     }
 }
 
-// N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
 {
-    D v[N];
-    load_inside<N>(v, src, inside);
-    store_vector<N>(dst, v);
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
 // The first `inside` of N elements to memory.
@@ -128,10 +114,10 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[BM][BK + A_PAD];
-    alignas(16) float16 B_shared[BK][BN];
+    alignas(16) float16 A_shared[STAGES][BM][BK + A_PAD];
+    alignas(16) float16 B_shared[STAGES][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * BM * (BK + A_PAD) + 2 * BK * BN;
+constexpr int SMEM_BYTES = 2 * STAGES * BM * (BK + A_PAD) + 2 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
@@ -153,11 +139,11 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
     const int bx = blockIdx.x, by = blockIdx.y;
 
     float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:17  T.clear(C_local)
+    float16 A_next[BM * BK / THREADS];
+    float16 B_next[BK * BN / THREADS];
 
-    // 09_gemm_tensor_core.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory
-    for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-        __syncthreads();  // why: nobody still reads A_shared when it is overwritten
+    const int steps = (K + BK - 1) / BK;
+    auto fetch_step = [&](int ko) {
         // 09_gemm_tensor_core.py:19  T.copy(A[by * BM, ko * BK], A_shared)
         // the whole tile exists
         if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
@@ -166,7 +152,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_vector<A_VEC>(&s.A_shared[row][col], &A[m * K + k]);
+                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -174,9 +160,10 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
             }
         }
+
         // 09_gemm_tensor_core.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
         // the whole tile exists
         if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
@@ -185,7 +172,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_vector<B_VEC>(&s.B_shared[row][col], &B[k * N + n]);
+                load_vector<B_VEC>(&B_next[first / THREADS], &B[k * N + n]);
             }
         } else {
             #pragma unroll
@@ -193,22 +180,51 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0);
+                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0);
             }
         }
-        __syncthreads();  // why: A_shared is complete before it is read
+    };
+    auto keep_step = [&](int ko) {
+        const int stage = ko % STAGES;
+        // 09_gemm_tensor_core.py:19  T.copy(A[by * BM, ko * BK], A_shared)
+        #pragma unroll
+        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+            const int e = first + threadIdx.x * A_VEC;
+            const int row = e / BK, col = e % BK;
+            store_vector<A_VEC>(&s.A_shared[stage][row][col], &A_next[first / THREADS]);
+        }
+
+        // 09_gemm_tensor_core.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
+        #pragma unroll
+        for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+            const int e = first + threadIdx.x * B_VEC;
+            const int row = e / BN, col = e % BN;
+            store_vector<B_VEC>(&s.B_shared[stage][row][col], &B_next[first / THREADS]);
+        }
+    };
+
+    // 09_gemm_tensor_core.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+    if (0 < steps) {
+        fetch_step(0);
+        keep_step(0);
+    }
+    for (int ko = 0; ko < steps; ++ko) {
+        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
+        if (ko + 1 < steps) fetch_step(ko + 1);
+
+        const int stage = ko % STAGES;
         // 09_gemm_tensor_core.py:21  T.gemm(A_shared, B_shared, C_local)
         for (int k = 0; k < BK; k += DEPTH_VEC) {
             float a[C_ROWS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < C_ROWS; ++r)
-                load_vector<DEPTH_VEC>(&a[r][0], &s.A_shared[C_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.A_shared[stage][C_row(r)][k]);
             #pragma unroll
             for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 float b[C_COLS];
                 #pragma unroll
                 for (int c = 0; c < C_COLS; c += C_VEC)
-                    load_vector<C_VEC>(&b[c], &s.B_shared[k + kk][C_col(c)]);
+                    load_vector<C_VEC>(&b[c], &s.B_shared[stage][k + kk][C_col(c)]);
                 #pragma unroll
                 for (int r = 0; r < C_ROWS; ++r)
                     #pragma unroll
@@ -218,6 +234,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
                     }
             }
         }
+
+        if (ko + 1 < steps) keep_step(ko + 1);
     }
 
     // 09_gemm_tensor_core.py:22  T.copy(C_local, C[by * BM, bx * BN])
@@ -233,15 +251,15 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 }
 
 // tilegen-launch: {"entry": "matmul", "target": "hip", "arch": "gfx942",
-//   "knobs": ["BM", "BN", "BK", "THREADS", "THREADS_N", "C_VEC", "A_PAD", "A_VEC", "B_VEC",
-//     "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "STAGES", "THREADS", "THREADS_N", "C_VEC", "A_PAD", "A_VEC",
+//     "B_VEC", "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:72624781da6a0690",
-//   "map": {"13": [152, 154], "17": [155, 156], "18": [157, 160], "19": [161, 179], "20": [180,
-//     199], "21": [200, 222], "22": [223, 232]}}
+//   "map": {"13": [138, 140], "17": [141, 146], "19": [147, 196], "20": [167, 205], "18": [206,
+//     215], "21": [216, 240], "22": [241, 250]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

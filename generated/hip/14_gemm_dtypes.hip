@@ -6,7 +6,7 @@
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN gemm.hip -o gemm && ./gemm
 //
 // Work    2*M*K*N flop, M*K + N*K + 4*M*N bytes.
-// Shared  10240 bytes = A_shared 5120 + B_shared 5120.  128 threads.
+// Shared  20480 bytes = A_shared 10240 + B_shared 10240.  128 threads.
 
 #include <hip/hip_runtime.h>
 
@@ -14,6 +14,7 @@
 constexpr int BM = 64;         // rows of A_shared and C_local
 constexpr int BN = 64;         // rows of B_shared; columns of C_local: a multiple of 16
 constexpr int BK = 64;         // columns of A_shared and B_shared: a multiple of 16
+constexpr int STAGES = 2;      // tiles of each operand that are on their way or in use: 2
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int THREADS_N = 16;  // threads across a row of C: a power of two that divides THREADS
 constexpr int A_PAD = 16;      // columns after each row of A_shared that keep banks apart
@@ -26,14 +27,14 @@ constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
 
+static_assert(STAGES >= 2, "one stage is filled while another is used");
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % THREADS_N == 0, "every thread holds an equal part");
 static_assert(A_VEC <= 16 && B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BN * BK % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BK % B_VEC == 0
-              && (BK + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && BK % B_VEC == 0, "rows are made of whole vectors");
 static_assert(BK % DEPTH_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -60,22 +61,6 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
-}
-
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -95,20 +80,21 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
     }
 }
 
-// N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
 {
-    D v[N];
-    load_inside<N>(v, src, inside);
-    store_vector<N>(dst, v);
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) signed char A_shared[BM][BK + A_PAD];
-    alignas(16) signed char B_shared[BN][BK + B_PAD];
+    alignas(16) signed char A_shared[STAGES][BM][BK + A_PAD];
+    alignas(16) signed char B_shared[STAGES][BN][BK + B_PAD];
 };
-constexpr int SMEM_BYTES = BM * (BK + A_PAD) + BN * (BK + B_PAD);
+constexpr int SMEM_BYTES = STAGES * BM * (BK + A_PAD) + STAGES * BN * (BK + B_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
@@ -127,11 +113,11 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
     const int bx = blockIdx.x, by = blockIdx.y;
 
     int C_local[C_ROWS][C_COLS] = {};         // 14_gemm_dtypes.py:18  T.clear(C_local)
+    signed char A_next[BM * BK / THREADS];
+    signed char B_next[BN * BK / THREADS];
 
-    // 14_gemm_dtypes.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory
-    for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-        __syncthreads();  // why: nobody still reads A_shared when it is overwritten
+    const int steps = (K + BK - 1) / BK;
+    auto fetch_step = [&](int ko) {
         // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
         // the whole tile exists
         if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
@@ -140,7 +126,7 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_vector<A_VEC>(&s.A_shared[row][col], &A[m * K + k]);
+                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -148,9 +134,10 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
             }
         }
+
         // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
         // the whole tile exists
         if (bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0 && is_aligned<B_VEC>(B)) {
@@ -159,7 +146,7 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
-                copy_vector<B_VEC>(&s.B_shared[row][col], &B[n * K + k]);
+                load_vector<B_VEC>(&B_next[first / THREADS], &B[n * K + k]);
             }
         } else {
             #pragma unroll
@@ -167,20 +154,49 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
-                copy_inside<B_VEC>(&s.B_shared[row][col], &B[n * K + k], n < N ? K - k : 0);
+                load_inside<B_VEC>(&B_next[first / THREADS], &B[n * K + k], n < N ? K - k : 0);
             }
         }
-        __syncthreads();  // why: A_shared is complete before it is read
+    };
+    auto keep_step = [&](int ko) {
+        const int stage = ko % STAGES;
+        // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
+        #pragma unroll
+        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+            const int e = first + threadIdx.x * A_VEC;
+            const int row = e / BK, col = e % BK;
+            store_vector<A_VEC>(&s.A_shared[stage][row][col], &A_next[first / THREADS]);
+        }
+
+        // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
+        #pragma unroll
+        for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
+            const int e = first + threadIdx.x * B_VEC;
+            const int row = e / BK, col = e % BK;
+            store_vector<B_VEC>(&s.B_shared[stage][row][col], &B_next[first / THREADS]);
+        }
+    };
+
+    // 14_gemm_dtypes.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+    if (0 < steps) {
+        fetch_step(0);
+        keep_step(0);
+    }
+    for (int ko = 0; ko < steps; ++ko) {
+        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
+        if (ko + 1 < steps) fetch_step(ko + 1);
+
+        const int stage = ko % STAGES;
         // 14_gemm_dtypes.py:22  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
         for (int k = 0; k < BK; k += DEPTH_VEC) {
             int a[C_ROWS][DEPTH_VEC];
             int b[C_COLS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < C_ROWS; ++r)
-                load_vector<DEPTH_VEC>(&a[r][0], &s.A_shared[C_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.A_shared[stage][C_row(r)][k]);
             #pragma unroll
             for (int c = 0; c < C_COLS; ++c)
-                load_vector<DEPTH_VEC>(&b[c][0], &s.B_shared[C_col(c)][k]);
+                load_vector<DEPTH_VEC>(&b[c][0], &s.B_shared[stage][C_col(c)][k]);
             #pragma unroll
             for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 #pragma unroll
@@ -192,6 +208,8 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
                     }
             }
         }
+
+        if (ko + 1 < steps) keep_step(ko + 1);
     }
 
     // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
@@ -208,15 +226,15 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
 }
 
 // tilegen-launch: {"entry": "gemm", "target": "hip", "arch": "gfx942",
-//   "knobs": ["BM", "BN", "BK", "THREADS", "THREADS_N", "A_PAD", "B_PAD", "A_VEC", "B_VEC",
-//     "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "STAGES", "THREADS", "THREADS_N", "A_PAD", "B_PAD", "A_VEC",
+//     "B_VEC", "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "int8", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "int8", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "int32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:8c562e5dbd6ab542",
-//   "map": {"14": [126, 128], "18": [129, 130], "19": [131, 134], "20": [135, 153], "21": [154,
-//     173], "22": [174, 196], "23": [197, 207]}}
+//   "map": {"14": [112, 114], "18": [115, 120], "20": [121, 170], "21": [141, 179], "19": [180,
+//     189], "22": [190, 214], "23": [215, 225]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

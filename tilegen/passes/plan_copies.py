@@ -78,7 +78,7 @@ def _half(planner: Planner, copy: ir.Copy, half: str, held: dict[str, ir.Buffer]
     """A copy from global to shared memory in two halves: "fetch" into a thread's registers, "keep" from them."""
     registers, tile = dict(copy.options)[half], copy.dst
     extents = [tile.extents[d] for d in dimensions(tile)]
-    width, total = _block_width(planner, copy, extents), planner.value(arith.product(extents))
+    width, total = block_width(planner, copy, extents), planner.value(arith.product(extents))
     while total % (width * planner.threads):
         width //= 2
     step = planner.vector(tile.buffer, width)
