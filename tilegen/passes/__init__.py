@@ -27,6 +27,7 @@ from tilegen.passes.plan_parallel import plan_parallel
 from tilegen.passes.plan_pipeline import plan_pipeline
 from tilegen.passes.plan_reduce import plan_reduce
 from tilegen.passes.plan_scan import plan_scan
+from tilegen.passes.plan_stmatrix import plan_stmatrix
 from tilegen.passes.plan_storage import plan_storage
 from tilegen.passes.plan_syncs import plan_syncs
 from tilegen.passes.plan_votes import plan_votes
@@ -41,9 +42,9 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, expand_prints, stage_reductions, place_annotated, route_fragments,
-            choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_copies, plan_fills,
-            plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_scan, plan_votes, plan_storage,
-            plan_syncs, insert_barriers, place_shared, plan_occupancy, order_blocks, check_complete),
+            choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_stmatrix, plan_copies,
+            plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_scan, plan_votes,
+            plan_storage, plan_syncs, insert_barriers, place_shared, plan_occupancy, order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 

@@ -29,7 +29,7 @@ def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     held: dict[str, ir.Buffer] = {}                       # registers between the halves of a copy
 
     def rule(node):
-        if isinstance(node, ir.Copy):
+        if isinstance(node, ir.Copy) and node.plan is None:
             plan = _copy(planner, node, held)
             return replace(node, plan=replace(plan, why=dict(node.options).get("why", "")))
         return None

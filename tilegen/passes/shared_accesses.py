@@ -15,6 +15,7 @@ from tilegen.layout import FragmentLayout, Swizzle, bank_conflicts
 from tilegen.passes.layout_classes import dimensions
 from tilegen.passes.plan_copies import block_width, register_width
 from tilegen.passes.plan_gemm import along_width
+from tilegen.passes.plan_stmatrix import stores_matrices
 from tilegen.passes.planner import Planner, unit
 from tilegen.plan import MmaChoice
 
@@ -94,6 +95,9 @@ def _of_copy(planner: Planner, copy: ir.Copy, buffer: ir.Buffer) -> Iterator[Acc
     scopes = {copy.src.buffer.scope, copy.dst.buffer.scope}
     mine, other = (copy.src, copy.dst) if copy.src.buffer.name == buffer.name else (copy.dst, copy.src)
     if "local" in scopes or not dimensions(mine):
+        return
+    if stores_matrices(planner.target, planner.kernel.plan.layouts, copy, planner.env):
+        yield Access("stmatrix", lambda lane: (lane % 8, 0), 16 // buffer.dtype.bytes)
         return
     if "fragment" in scopes:
         yield from _of_registers(planner, mine, other)
