@@ -48,8 +48,8 @@ class DType:
 
     @property
     def in_memory(self) -> str:
-        """The name of the type that arrays of it have: tfloat32 is float32 there."""
-        return "float32" if self.name == "tfloat32" else self.name
+        """The name of the type that arrays of it have: tfloat32 is float32 there, 4-bit integers are in bytes."""
+        return {"tfloat32": "float32", "int4": "uint8", "uint4": "uint8"}.get(self.name, self.name)
 
     @property
     def numpy(self):
@@ -72,6 +72,8 @@ bool_ = DType("bool", "bool", 8)
 
 DTYPES = {d.name: d for d in (float64, float32, tfloat32, float16, bfloat16, float8_e4m3, float8_e5m2, int8, int16,
                               int32, int64, uint8, uint16, uint32, uint64, bool_)}
+# Two elements in a byte, the even one in its lower half: in tensors and shared tiles alone (passes/unpack_nibbles.py).
+PACKED = {"int4": DType("int4", "int", 4), "uint4": DType("uint4", "uint", 4)}
 _ML_DTYPES = {"bfloat16": "bfloat16", "float8_e4m3": "float8_e4m3fn", "float8_e5m2": "float8_e5m2"}
 _ALIASES = {"float": "float32", "double": "float64", "half": "float16", "fp64": "float64", "fp32": "float32",
             "fp16": "float16", "bf16": "bfloat16", "f64": "float64", "f32": "float32", "f16": "float16",
@@ -87,7 +89,8 @@ def lookup(value) -> DType | None:
         return {float: float32, int: int32, bool: bool_}[value]
     name = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", None)
     name = str(name if name is not None else value).removeprefix("torch.")
-    return DTYPES.get(_ALIASES.get(name, name))
+    name = _ALIASES.get(name, name)
+    return DTYPES.get(name) or PACKED.get(name)
 
 
 def promote(a: DType, b: DType) -> DType:

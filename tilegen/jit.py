@@ -21,10 +21,11 @@ from tilegen.passes.check_bounds import check_bounds
 from tilegen.passes.check_defined import check_defined
 from tilegen.passes.check_shapes import check_shapes
 from tilegen.passes.check_workspaces import check_workspaces
+from tilegen.passes.unpack_nibbles import unpack_nibbles
 from tilegen.runtime.load import Loaded, load
 from tilegen.targets import Target
 
-CHECKS = (check_shapes, check_defined, check_async, check_bounds)
+CHECKS = (check_shapes, unpack_nibbles, check_defined, check_async, check_bounds)
 
 
 class Specialised:

@@ -50,6 +50,7 @@ float64, float32, float16, bfloat16 = map(_dtype_of, ("float64", "float32", "flo
 float8_e4m3, float8_e5m2, tfloat32 = map(_dtype_of, ("float8_e4m3", "float8_e5m2", "tfloat32"))
 int8, int16, int32, int64 = map(_dtype_of, ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = map(_dtype_of, ("uint8", "uint16", "uint32", "uint64"))
+int4, uint4 = map(ScalarType, dtypes.PACKED.values())
 bool_ = _dtype_of("bool")
 float8_e4m3fn = float8_e4m3
 

@@ -117,7 +117,7 @@ def as_dtype(value: Any, loc: Loc | None = None) -> DType:
         text = repr(value) if isinstance(value, str) else describe(value)
         raise TilegenError("TG0108", f"{text} is not a dtype", loc,
                            "known are float64 float32 tfloat32 float16 bfloat16 float8_e4m3 float8_e5m2 "
-                           "int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool")
+                           "int4 int8 int16 int32 int64 uint4 uint8 uint16 uint32 uint64 bool")
     return dtype
 
 
