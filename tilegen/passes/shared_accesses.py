@@ -17,7 +17,8 @@ from tilegen.passes.plan_copies import block_width, register_width
 from tilegen.passes.plan_gemm import along_width
 from tilegen.passes.plan_stmatrix import stores_matrices
 from tilegen.passes.planner import Planner, unit
-from tilegen.plan import MmaChoice
+from tilegen.plan import MmaChoice, SwizzledBuffer
+from tilegen.targets.base import Target
 
 Indices = tuple[int, ...]
 
@@ -174,3 +175,18 @@ def _of_matrix(form: str, k_first: bool, lead: Indices, buffer: ir.Buffer) -> Ac
         return (*lead, *(reversed(pair) if k_first else pair))
 
     return Access(f"an operand by {form}s", index, packed if form == "words" else 1)
+
+
+def conflicts(kernel: ir.Kernel, target: Target) -> list[tuple[str, str, int]]:
+    """(buffer, what, passes beyond the first) of every access of a warp to shared memory, from a kernel that has
+    come as far as pad_shared: the static count of bank conflicts."""
+    planner = Planner(kernel, target)
+    found = []
+    for node in ir.walk(kernel.body):
+        if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared"):
+            continue
+        cols = planner.value(node.buffer.shape[-1]) or 1
+        swizzle = Swizzle.of(cols, 16 // node.buffer.dtype.bytes) if isinstance(node.buffer, SwizzledBuffer) else None
+        found += [(node.buffer.name, access.what, passes(planner, access, node.buffer, swizzle=swizzle) - 1)
+                  for access in accesses(planner, kernel, node.buffer)]
+    return found
