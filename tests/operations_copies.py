@@ -209,3 +209,29 @@ def shifted_origins(rows, columns, scope):
             T.copy(tile, C[by * 16 + rows, bx * 64 + columns])
 
     return kernel
+
+
+@case({"M": 20, "N": 40}, {"M": 1, "N": 1}, {"M": 0, "N": 3})
+def safe_values(X: T.Tensor[("M", "N"), "float16"], w: T.Tensor[("N",), "int32"], Y: T.Tensor[(2, 3, 64), "float32"]):
+    """Reads outside of a tensor give a number of the kernel's; those of another tensor still give 0."""
+    with T.Kernel(2, threads=64) as b:
+        T.annotate_safe_value({X: -3.5, w: 7})
+        tile = T.alloc_shared((16, 64), "float16")
+        whole = T.alloc_fragment((16, 64), "float32")
+        T.copy(X[b * 16, 0], tile)
+        T.copy(X[b * 16 - 3, 0], whole)
+        most = T.alloc_fragment((64,), "float32")
+        T.reduce_max(whole, most, dim=0)
+        for j in T.Parallel(64):
+            Y[b, 0, j] = tile[3, j] + tile[15, j]
+            Y[b, 1, j] = most[j]
+            Y[b, 2, j] = T.cast(w[j - 2] + w[j * b], "float32")
+
+
+@case({"M": 40, "N": 64})
+def copies_under_other_names(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"]):
+    with T.Kernel(T.ceildiv(M, 16), threads=64) as b:
+        tile = T.alloc_shared((16, 64), "float32")
+        T.async_copy(X[b * 16, 0], tile)
+        T.ptx_wait_group(0)
+        T.copy(tile, Y[b * 16, 0])

@@ -12,9 +12,9 @@ from typing import Any
 
 from tilegen.dtypes import DType, bool_, float32, int32
 from tilegen.errors import Loc
-from tilegen.nodes import Expr, Node, Stmt, aside, children, fresh_name, rewrite, walk
+from tilegen.nodes import WARP_FUNCTIONS, Expr, Node, Stmt, aside, children, fresh_name, rewrite, walk
 
-__all__ = ["Expr", "Node", "Stmt", "children", "fresh_name", "rewrite", "walk"]
+__all__ = ["WARP_FUNCTIONS", "Expr", "Node", "Stmt", "children", "fresh_name", "rewrite", "walk"]
 
 
 # ---- Expressions ---------------------------------------------------------------------------------
@@ -169,6 +169,7 @@ class Kernel(Node):
     wishes: tuple[Wish, ...] = ()        # about the launch and the layouts
     launch_loc: Loc | None = aside()    # of the T.Kernel line (loc is the def's)
     launches: tuple[Kernel, ...] = ()
+    sources: tuple[str, ...] = ()        # text of the target's own language, before the kernel
 
 
 # ---- Tile statements -----------------------------------------------------------------------------
@@ -335,18 +336,16 @@ class Assert(Stmt):
 
 @dataclass(frozen=True)
 class Raw(Stmt):
-    """A line of the target's own language."""
+    """Lines of the target's own language. `{name}` in the text is an operand; those in `writes` (elements) change."""
     text: str
+    names: tuple[str, ...] = ()          # of the reads, then of the writes
+    reads: tuple[Expr, ...] = ()
+    writes: tuple[Region, ...] = ()
 
 
 def owner(buffer: Buffer) -> Buffer:
     """The buffer whose memory `buffer` names."""
     return owner(buffer.base) if isinstance(buffer, Alias) else buffer
-
-
-# Functions of one thread among those of its warp: the CPU and the interpreter have none.
-WARP_FUNCTIONS = frozenset(("shfl_sync shfl_xor shfl_up shfl_down warp_reduce_sum warp_reduce_max warp_reduce_min "
-                            "any_sync all_sync ballot_sync").split())
 
 
 # ---- Making and replacing ------------------------------------------------------------------------

@@ -12,6 +12,10 @@ from typing import Any
 
 from tilegen.errors import Loc
 
+# Functions of one thread among those of its warp: the CPU and the interpreter have none.
+WARP_FUNCTIONS = frozenset(("shfl_sync shfl_xor shfl_up shfl_down warp_reduce_sum warp_reduce_max warp_reduce_min "
+                            "any_sync all_sync ballot_sync").split())
+
 
 def aside() -> Any:
     """A field that is no part of what a node means: never compared, given by keyword."""

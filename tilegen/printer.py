@@ -204,9 +204,16 @@ def _simple(node: ir.Stmt) -> str:
             return "T.print(" + ", ".join([repr(message), *map(show, values)]) + ")"
         case ir.Assert(condition=condition, message=message):
             return f"T.device_assert({expression(condition)}" + (f", {message!r})" if message else ")")
-        case ir.Raw(text=text):
-            return f"T.Raw({text!r})"
+        case ir.Raw():
+            return _raw(node)
     raise AssertionError(f"the printer has no text for {type(node).__name__}")
+
+
+def _raw(node: ir.Raw) -> str:
+    operands = [*map(expression, node.reads), *map(_region, node.writes)]
+    changed = f", writes={node.names[len(node.reads):]!r}" if node.writes else ""
+    given = "".join(f", {name}={value}" for name, value in zip(node.names, operands))
+    return f"T.Raw({node.text!r}{changed}{given})"
 
 
 def _atomic(node: ir.Atomic) -> str:
@@ -244,6 +251,7 @@ def _gemm(node: ir.Gemm) -> str:
 def _kernel(node: ir.Kernel) -> list[str]:
     lines = [_knob(k) for k in node.knobs]
     lines += [f'{v.name} = T.dynamic("{v.name}")' for v in node.sizes]
+    lines += [f"T.import_source({text!r})" for text in node.sources]
     lines += [""] if lines else []
     lines += ["@T.prim_func", f"def {node.name}(", *(f"    {_param(p)}" for p in node.params if not p.workspace), "):"]
     lines += [f"    T.assume({expression(r)})" for r in node.requires]

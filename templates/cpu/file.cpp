@@ -2,7 +2,7 @@
 ${ ("// " ~ line).rstrip() }
 //% endfor
 
-<% set text = plain | join("\n\n") ~ body %>
+<% set text = plain | join("\n\n") ~ kernel.sources | join ~ body %>
 #include <immintrin.h>
 <% for include, mark in [("algorithm", "std::"), ("cmath", "std::"), ("cstdio", "printf("), ("cstdlib", "abort("), ("cstring", "memcpy("), ("limits", "numeric_limits"), ("memory", "unique_ptr"), ("type_traits", "_t<")] if mark in text %>
 #include <${ include }>
@@ -13,6 +13,11 @@ ${ ("// " ~ line).rstrip() }
 
 // ---- Helpers -----------------------------------------------------------------------------------
 ${ plain | join("\n\n") }
+<% endif %>
+<% if kernel.sources %>
+
+// ---- Imported by the kernel --------------------------------------------------------------------
+${ kernel.sources | join("\n\n") }
 <% endif %>
 
 ${ body }

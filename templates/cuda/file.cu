@@ -22,5 +22,10 @@ ${ hardware | join("\n\n") }
 ${ plain | join("\n\n") }
 <% endif %>
 <% endif %>
+<% if kernel.sources %>
+
+// ---- Imported by the kernel --------------------------------------------------------------------
+${ kernel.sources | join("\n\n") }
+<% endif %>
 
 ${ body }

@@ -142,8 +142,8 @@ class Printer:
         if e.name == "ceildiv":
             a, b = e.args
             return f"({self(a, '+')} + {self(b, '+')} - 1) / {self(b, 'unary')}", "/"
-        if e.name.startswith("device:"):
-            return f"{e.name.removeprefix('device:')}({', '.join(self(a) for a in e.args)})", "atom"
+        if e.name.startswith(("device:", "extern:")):
+            return f"{e.name[len('device:'):]}({', '.join(self(a) for a in e.args)})", "atom"
         args = ", ".join(
             self._as(a, e.dtype if not a.dtype.is_float or e.dtype.is_float else a.dtype.compute, "?:")
             for a in e.args

@@ -31,8 +31,11 @@ def obstacle(kernel: ir.Kernel) -> str:
         if any(isinstance(n, ir.Var) and n.kind == "thread" for n in own):
             return f"{place}the index of a single thread"
         own = (n for child in ir.children(statement) if isinstance(child, ir.Expr) for n in ir.walk(child))
-        if any(isinstance(n, ir.Call) and n.name in ir.WARP_FUNCTIONS for n in own):
+        names = {n.name for n in own if isinstance(n, ir.Call)}
+        if names & ir.WARP_FUNCTIONS:
             return f"{place}an exchange between the threads of a warp"
+        if any(name.startswith("extern:") for name in names):
+            return f"{place}a function of the target's own language"
     return ""
 
 

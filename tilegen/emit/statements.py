@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tilegen import arith, ir
 from tilegen.emit import templates
 from tilegen.emit.expressions import Printer
@@ -10,7 +12,6 @@ from tilegen.emit.text import block, conditional, indent, steps_from
 from tilegen.passes.cpu_print import checked, printed
 from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, SynchronousPlan
 from tilegen.targets.base import Target
-
 
 LETS_ON_A_LINE = 60
 BESIDE_COLUMN = 40
@@ -94,7 +95,7 @@ class Emitter:
             case ir.Assert():
                 return self.statement(checked(s))
             case ir.Raw():
-                return s.text
+                return self.raw(s)
             case Move():
                 return self.move(s)
         return self.render(type(s).__name__.lower(), op=s, plan=getattr(s, "plan", None))
@@ -104,6 +105,13 @@ class Emitter:
         factor = dict(s.options).get("unroll_factor")
         pragma = f"#pragma unroll {self.expr(factor)}" if factor is not None else ""
         return Loop(s.var, s.start, s.stop, s.step, unroll=s.kind in ("unrolled", "vectorized"), pragma=pragma)
+
+    def raw(self, s: ir.Raw) -> str:
+        """Lines of the target's language, with their operands put in."""
+        texts = [self.expr(x, "atom") for x in s.reads]
+        texts += [self.expr.element(region.buffer, region.offsets) for region in s.writes]
+        known = dict(zip(s.names, texts))
+        return re.sub(r"\{([A-Za-z_]\w*)\}", lambda m: known.get(m[1], m[0]), s.text)
 
     # ---- Pieces ----------------------------------------------------------------------------------
     def render(self, template: str, **values) -> str:

@@ -67,6 +67,9 @@ def _written_by(node: ir.Node) -> Iterator[tuple[ir.Buffer, Loc | None]]:
             yield buffer, node.loc
             if isinstance(node, ir.Atomic) and node.previous is not None:
                 yield node.previous, node.loc
+        case ir.Raw():
+            for region in node.writes:
+                yield region.buffer, region.loc
         case ir.Fill(dst=region) | ir.Copy(dst=region) | ir.Reduce(dst=region) | ir.Scan(dst=region) | \
                 ir.Gemm(c=region):
             yield region.buffer, region.loc or node.loc

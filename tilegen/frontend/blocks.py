@@ -10,6 +10,7 @@ from tilegen.frontend.names import written_names
 from tilegen.frontend.parser import Parser, statement
 from tilegen.frontend.variables import declare_variable
 from tilegen.language.loops import Launch, Loop, Nest, PersistentLoop, coordinates
+from tilegen.language.safe_values import with_safe_values
 from tilegen.language.text import describe
 from tilegen.language.values import as_condition, is_scalar
 
@@ -35,7 +36,7 @@ def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) 
     loc = parser.loc(item.context_expr)
     names = _block_names(parser, item, len(launch.grid))
     builder.inside_kernel, builder.threads, builder.grid = True, launch.threads, launch.grid
-    builder.stream, builder.reducers, builder.wishes = None, {}, []
+    builder.stream, builder.reducers, builder.wishes, builder.safe_values = None, {}, [], {}
     with parser.block("kernel") as block:
         own = [builder.unique(name if name != "_" else f"b{'xyz'[k]}") for k, name in enumerate(names)]
         builder.block_vars = tuple(ir.Var(name, kind="block", loc=loc) for name in own)
@@ -44,7 +45,7 @@ def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) 
         _carry_variables(parser, node)
         parser.body(node.body)
     builder.inside_kernel = False
-    statements = tuple(block.statements)
+    statements = with_safe_values(tuple(block.statements), builder)
     builder.taken -= {*own, *(n.buffer.name for n in ir.walk(statements) if isinstance(n, ir.Alloc))}
     parser.launches.append(ir.Kernel("", (), (), (), launch.grid, builder.block_vars, launch.threads, statements,
                                      wishes=tuple(builder.wishes), loc=loc, launch_loc=loc))

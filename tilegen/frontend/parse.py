@@ -121,7 +121,7 @@ def _finish(parser: Parser, signature: Signature, function: Any) -> ir.Kernel:
     params = signature.finish()
     launches = [replace(launch, body=(*_used_lets(parser, launch), *launch.body)) for launch in parser.launches]
     kernel = joined(launches, ir.Kernel(_kernel_name(source), params, (), (), (), (), (), (), tuple(builder.requires),
-                                        loc=source.name_loc()))
+                                        loc=source.name_loc(), sources=tuple(builder.sources)))
     _require_sizes(parser, params, kernel)
     kernel, fixed = _fix_sizes(kernel, parser.constants)
     _require_known(parser, signature, fixed, function)

@@ -115,6 +115,9 @@ def _unary(node: ir.UnOp, frame: Frame) -> Value:
 def _call(node: ir.Call, frame: Frame) -> Value:
     if node.name == "infinity":
         return numpy_dtype(carrier(node.dtype)).type("inf")
+    if node.name.startswith("extern:"):
+        raise TilegenError("TG0204", f"the interpreter cannot call {node.name.removeprefix('extern:')}, a function of "
+                           "the target's own language", node.loc, hint="write it with the operations of T")
     function = MATH.get(node.name)
     if function is None:
         raise TilegenError("TG0204", f"T.{node.name} has no meaning for a whole block", node.loc,

@@ -7,7 +7,7 @@ import types as _types
 
 from tilegen.language.activations import gelu, relu, sigmoid, silu, softplus
 from tilegen.language.alloc import alloc_fragment, alloc_local, alloc_shared, alloc_var
-from tilegen.language.asynchronous import copy_async, sync
+from tilegen.language.asynchronous import copy_async, ptx_wait_group, sync
 from tilegen.language.atomics import (
     atomic_add, atomic_addx2, atomic_addx4, atomic_max, atomic_min, atomic_or,
 )
@@ -24,11 +24,13 @@ from tilegen.language.math import (
     shift_right, sin, sinh, sqrt, tan, tanh, trunc,
 )
 from tilegen.language.random import philox, rng_init, rng_rand, rng_rand_float
+from tilegen.language.raw import Raw, call_extern, import_source
 from tilegen.language.reducers import alloc_reducer, finalize_reducer, reducer_update
 from tilegen.language.reductions import (
     all_of, any_of, reduce, reduce_absmax, reduce_abssum, reduce_bitand, reduce_bitor, reduce_bitxor, reduce_max,
     reduce_min, reduce_sum,
 )
+from tilegen.language.safe_values import annotate_safe_value
 from tilegen.language.scalar import (
     Select, bfloat16, bool_, cast, ceildiv, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, float32,
     float64, floordiv, floormod, if_then_else, infinity, int4, int8, int16, int32, int64, max_value, min_value, tfloat32,
@@ -45,7 +47,8 @@ from tilegen.language.warps import (
     warp_reduce_max, warp_reduce_min, warp_reduce_sum,
 )
 
-Serial, Unroll, Vectorized = serial, unroll, vectorized
+Serial, Unroll, Vectorized, async_copy = serial, unroll, vectorized, copy_async
 
 # Every name imported above is public.
-__all__ = sorted(name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _types.ModuleType))
+__all__ = sorted(name for name, value in globals().items()
+                 if not name.startswith("_") and not isinstance(value, _types.ModuleType))

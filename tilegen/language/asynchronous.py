@@ -7,6 +7,7 @@ from tilegen.errors import TilegenError
 from tilegen.language.builder import current, operation
 from tilegen.language.text import allocated
 from tilegen.language.tiles import region_pair
+from tilegen.language.values import as_number
 
 
 @operation(takes_tiles=True)
@@ -25,6 +26,16 @@ def copy_async(src, dst) -> None:
             raise TilegenError("TG0103", f"T.copy_async: {role} has to be {kind}, and {region.buffer.name} is not: "
                                f"{allocated(region.buffer)}", builder.argument(role), "use T.copy, which waits")
     builder.emit(ir.Copy(source, target, (("asynchronous", True),), loc=builder.loc))
+
+
+@operation()
+def ptx_wait_group(num=0) -> None:
+    """T.sync(), under the name that TileLang's kernels use: all of this thread's copies are waited for, however many
+    groups `num` would leave on their way, and a barrier follows. Raises TG0110 for a negative number."""
+    builder = current()
+    if as_number(num, "num", builder.argument("num")) < 0:
+        raise TilegenError("TG0110", "T.ptx_wait_group: num is negative", builder.argument("num"))
+    builder.emit(ir.Sync("asked for by T.ptx_wait_group", waits=True, loc=builder.loc))
 
 
 @operation()

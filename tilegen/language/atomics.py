@@ -8,8 +8,8 @@ from typing import Any
 from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.errors import TilegenError
-from tilegen.language.builder import Block, current, operation
-from tilegen.language.regions import is_one
+from tilegen.language.builder import current, operation
+from tilegen.language.nests import elementwise
 from tilegen.language.text import describe
 from tilegen.language.tiles import region_pair
 from tilegen.language.values import as_expr, as_region, is_scalar
@@ -45,24 +45,8 @@ def _is_element(dst: Any) -> bool:
 
 
 def _nest(op: str, target: ir.Region, source: ir.Region | None, value: ir.Expr | None, how: How) -> None:
-    """A T.Parallel nest over the extents of `target` that are not 1."""
-    builder = current()
-    builder.blocks.append(Block())
-    kept = [k for k, extent in enumerate(target.extents) if not is_one(extent, builder.numbers)]
-    loops = [ir.Var(builder.local("ijklmn"[n]), kind="loop") for n in range(len(kept))]
-    if source is not None:
-        value = ir.Load(source.buffer, _moved(source, loops), loc=source.loc)
-    atomic = ir.Atomic(op, target.buffer, _moved(target, loops), value, order=how.order, loc=builder.loc)
-    builder.blocks.pop()
-    extents = tuple(target.extents[k] for k in kept)
-    builder.emit(ir.Parallel(tuple(loops), extents, (atomic,), loc=builder.loc) if loops else atomic)
-
-
-def _moved(region: ir.Region, loops: list[ir.Var]) -> tuple[ir.Expr, ...]:
-    """The indices of the element at `loops`, which run over the extents of `region` that are not 1."""
-    numbers, rest = current().numbers, iter(loops)
-    return tuple(offset if is_one(extent, numbers) else arith.add(offset, next(rest))
-                 for offset, extent in zip(region.offsets, region.extents))
+    elementwise(target, source, lambda indices, element: ir.Atomic(
+        op, target.buffer, indices, element or value, order=how.order, loc=current().loc))
 
 
 def _updated(op: str, dst: Any, value: Any, memory_order: str | None, return_prev: bool) -> ir.Expr | None:

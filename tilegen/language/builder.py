@@ -69,7 +69,9 @@ class Builder:
         self.stream: Any = None              # of random numbers, from T.rng_init
         self.reducers: dict[str, str] = {}   # buffer name -> operation, from T.alloc_reducer
         self.outputs: list[ir.Param] = []
+        self.safe_values: dict[str, ir.Expr] = {}    # of T.annotate_safe_value, by buffer
         self.workspaces: list[ir.Param] = []
+        self.sources: list[str] = []         # of T.import_source
         self.wishes: list[ir.Wish] = []
         self.warp_tiles: dict[Loc | None, WarpTiles] = {}    # by the place where a fragment is allocated
         self.taken: set[str] = set()         # names that no other declaration may use again

@@ -9,6 +9,7 @@ from tilegen import ir
 from tilegen.errors import TilegenError
 from tilegen.language.arithmetic import convert
 from tilegen.language.builder import current, operation
+from tilegen.language.nests import elementwise
 from tilegen.language.regions import fit_extents
 from tilegen.language.text import describe
 from tilegen.language.values import as_expr, as_flag, as_number, as_region, is_number
@@ -49,7 +50,7 @@ def _placed(side, other: ir.Region, numbers) -> ir.Region:
 
 @operation(takes_tiles=True)
 def copy(src, dst, *, coalesced_width=None, disable_tma=False, eviction_policy=None,
-         prefer_instruction=None) -> None:
+         prefer_instruction=None, loop_layout=None) -> None:
     """dst = src, elementwise, converted to dst's dtype; any pair of global, shared and fragment.
 
     Each side is a tile, a slice (`A[i:i + 16, :]`), or an element (`A[by * BM, ko * BK]`): an origin that
@@ -59,6 +60,10 @@ def copy(src, dst, *, coalesced_width=None, disable_tma=False, eviction_policy=N
     """
     builder = current()
     source, target = region_pair("T.copy", ("src", src), ("dst", dst))
+    if source.buffer.name in builder.safe_values:
+        elementwise(target, source, lambda indices, value: ir.Store(
+            target.buffer, indices, convert(value, target.buffer.dtype), loc=builder.loc))
+        return
     options = {"coalesced_width": coalesced_width, "prefer_instruction": prefer_instruction}
     given = tuple((name, value) for name, value in options.items() if value is not None)
     builder.emit(ir.Copy(source, target, given, loc=builder.loc))

@@ -65,6 +65,8 @@ def _guard(s: ir.Stmt, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
             return replace(s, condition=safe(s.condition))
         case ir.Print():
             return replace(s, values=tuple(v if isinstance(v, ir.Region) else safe(v) for v in s.values))
+        case ir.Raw():
+            return _guard_raw(s, known, held)
         case ir.Alloc() if s.init is not None:
             return replace(s, init=safe(s.init))
     return s
@@ -78,6 +80,14 @@ def _guard_write(s: ir.Store | ir.Atomic, known: Ranges, held: tuple[ir.Expr, ..
     inner = held + tuple(own)
     safe = replace(s, value=guard_loads(s.value, known, inner),
                    indices=tuple(guard_loads(i, known, inner) for i in s.indices))
+    return ir.If(conjunction(own), (safe,), loc=s.loc) if own else safe
+
+
+def _guard_raw(s: ir.Raw, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
+    """Lines that change elements of global tensors, where these exist."""
+    changed = [region for region in s.writes if region.buffer.scope == "global"]
+    own = [c for region in changed for c in conditions(region.buffer, region.offsets, known) if c not in held]
+    safe = replace(s, reads=tuple(guard_loads(x, known, held + tuple(own)) for x in s.reads))
     return ir.If(conjunction(own), (safe,), loc=s.loc) if own else safe
 
 

@@ -169,6 +169,10 @@ class CpuPlanner:
                 value = arith.binary(n.operator, place, n.value)
                 changed = ir.Store(place.buffer, place.indices, self.rounded(value, n.buffer), loc=n.loc)
                 return (ir.Store(n.previous, (), place, loc=n.loc), changed) if n.previous else changed
+            case ir.Raw():
+                places = (self.element(r.buffer, r.offsets) if r.buffer.name in self.layouts else r for r in n.writes)
+                return replace(n, writes=tuple(p if isinstance(p, ir.Region) else ir.Region(
+                    p.buffer, p.indices, (ir.Const(1),) * len(p.indices)) for p in places))
             case ir.BinOp(op="min" | "max") if n.dtype == int32:       # std::min wants both of one type
                 a, b = (x if x.dtype == int32 else ir.Cast(x, int32) for x in (n.a, n.b))
                 return replace(n, a=a, b=b)

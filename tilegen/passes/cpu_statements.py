@@ -157,4 +157,6 @@ def written(statements: tuple[ir.Stmt, ...]) -> set[str]:
                 names.add(n.buffer.name)
             case ir.Vote():
                 names.add(n.dst.name)
+            case ir.Raw():
+                names.update(region.buffer.name for region in n.writes)
     return names

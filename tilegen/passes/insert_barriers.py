@@ -133,7 +133,7 @@ def _accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
             reads, writes = [], [s.dst.buffer]
         case ir.Gemm():
             reads, writes = [s.a.buffer, s.b.buffer], []
-        case ir.Parallel() | ir.Store() | ir.Atomic() | ir.Let() | ir.Assert() | ir.Alloc():
+        case ir.Parallel() | ir.Store() | ir.Atomic() | ir.Raw() | ir.Let() | ir.Assert() | ir.Alloc():
             return _element_accesses(s)
         case ir.For(plan=PipelinePlan()):
             reads, writes = _loaded(s)
@@ -168,6 +168,7 @@ def _element_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
     nodes = list(ir.walk(s))
     atomics = [n.buffer for n in nodes if isinstance(n, ir.Atomic)]
     writes = [n.buffer for n in nodes if isinstance(n, ir.Store)] + atomics
+    writes += [region.buffer for n in nodes if isinstance(n, ir.Raw) for region in n.writes]
     reads = [n.buffer for n in nodes if isinstance(n, ir.Load)]
     memory = ("shared", "global")
     return [b for b in reads if b.scope in memory], [b for b in writes if b.scope in memory]

@@ -172,7 +172,7 @@ def _touches_memory(nest: ir.Parallel) -> str:
     it has to happen once."""
     nodes = [n for s in nest.body for n in ir.walk(s)]
     if any(
-        isinstance(n, ir.Print) or isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY
+        isinstance(n, (ir.Print, ir.Raw)) or isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY
         for n in nodes
     ):
         return "write"
