@@ -19,7 +19,7 @@ EXAMPLE = re.compile(r"<!-- parse -->\n```python\n(.*?)```", re.DOTALL)
 def entries():
     """{name: signature as text} of everything that the page documents."""
     found = {}
-    for group in ENTRY.findall(PAGE):
+    for group in ENTRY.findall(PAGE.partition("\n## All names\n")[0]):       # the table there has no signatures
         for text in re.findall(r"`T\.([^`]*)`", group):
             name, parenthesis, rest = text.partition("(")
             assert name not in found, f"T.{name} has two entries"

@@ -4,6 +4,7 @@ import operations_control  # noqa: F401  (each of these registers its kernels)
 import operations_copies  # noqa: F401
 import operations_elementwise  # noqa: F401
 import operations_launches  # noqa: F401
+import operations_names  # noqa: F401
 import operations_products  # noqa: F401
 import operations_random  # noqa: F401
 import operations_reductions  # noqa: F401
