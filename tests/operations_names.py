@@ -51,7 +51,7 @@ def conversions(X: T.Tensor[("N",), "float32"], Y: T.Tensor[(16, "N"), "float32"
             Y[12, n] = T.uint32(T.abs(x))
             Y[13, n] = T.uint64(T.abs(x))
             Y[14, n] = T.max_value("float16") + T.min_value("int16")
-            Y[15, n] = T.float32(T.bool_(x > 1.0))
+            Y[15, n] = T.float32(T.bool_(x > 1.0)) + T.tfloat32(x)
             B[n] = T.bool_(x > 0.0)
 
 

@@ -211,3 +211,39 @@ def softmax(X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32
         for i, j in T.Parallel(BM, BN):
             tile[i, j] /= total[i]
         T.copy(tile, Y[by * BM, 0])
+
+
+@case({"M": 20, "N": 60}, {"M": 1, "N": 1}, dtype=["float32", "float16"])
+def maxima_without_nan(
+    X: T.Tensor[("M", "N"), "float32"], Y: T.Tensor[("M", "N"), "float32"], R: T.Tensor[(6, "M"), "float32"],
+    S: T.Tensor[("M", "N"), "float32"], dtype="float32",
+):
+    """Of a NaN and a number the maximum and the minimum are the number, in every operation and on every target."""
+    with T.Kernel(T.ceildiv(M, 8), threads=64) as by:
+        tile = T.alloc_fragment((8, 64), dtype)
+        other = T.alloc_fragment((8, 64), dtype)
+        running = T.alloc_fragment((8, 64), "float32")
+        rows = T.alloc_fragment((8,), "float32")
+        for i, j in T.Parallel(8, 64):
+            nothing = T.infinity() - T.infinity()
+            tile[i, j] = nothing if X[by * 8 + i, j] > 0.3 or by * 8 + i == 2 else X[by * 8 + i, j]
+            other[i, j] = nothing if X[by * 8 + i, j] < -0.3 else X[by * 8 + i, j] * 0.5
+        T.reduce_max(tile, rows, dim=1)
+        T.copy(rows, R[0, by * 8])
+        T.reduce_min(tile, rows, dim=1)
+        T.copy(rows, R[1, by * 8])
+        T.reduce_absmax(tile, rows, dim=1)
+        T.copy(rows, R[2, by * 8])
+        T.copy(tile, running)
+        T.cummax(running, dim=1)
+        T.copy(running, S[by * 8, 0])
+        for i in T.Parallel(8):
+            if by * 8 + i < M:
+                R[3, by * 8 + i] = -100.0
+                R[4, by * 8 + i] = 100.0
+                R[5, by * 8 + i] = 0.0
+        for i, j in T.Parallel(8, 64):
+            if by * 8 + i < M and j < N:
+                T.atomic_max(R[3, by * 8 + i], T.cast(tile[i, j], "float32"))
+                T.atomic_min(R[4, by * 8 + i], T.cast(tile[i, j], "float32"))
+                Y[by * 8 + i, j] = T.max(tile[i, j], other[i, j]) + 2.0 * T.min(other[i, j], tile[i, j])

@@ -76,9 +76,10 @@ def test_integer_division_by_zero_is_an_error():
         assert error.loc is PLACE
 
 
-def test_nan_passes_through_min_and_max():
+def test_the_number_wins_against_nan_in_min_and_max():
     for name in ("min", "max"):
-        assert math.isnan(value_of(op(name, math.nan, 1.0))) and math.isnan(value_of(op(name, 1.0, math.nan)))
+        assert value_of(op(name, math.nan, 1.0)) == value_of(op(name, 1.0, math.nan)) == 1.0
+        assert math.isnan(value_of(op(name, math.nan, math.nan)))
 
 
 @pytest.mark.parametrize("dtype", [float16, bfloat16])

@@ -91,11 +91,11 @@ def _divide(a, b):
     return numpy.true_divide(a, b) if a.dtype.kind == "f" else truncated_quotient(a, b)
 
 
-# min and max hand on a NaN, so that memory which was never written shows in the result.
+# min and max of a NaN and a number are the number, as the GPU's instructions have it.
 OPERATORS: dict[str, Callable] = {
     "+": numpy.add, "-": numpy.subtract, "*": numpy.multiply, "/": _divide,
     "//": numpy.floor_divide, "%": numpy.mod, "trunc//": truncated_quotient, "trunc%": numpy.fmod,
-    "min": numpy.minimum, "max": numpy.maximum, "&": numpy.bitwise_and, "|": numpy.bitwise_or,
+    "min": numpy.fmin, "max": numpy.fmax, "&": numpy.bitwise_and, "|": numpy.bitwise_or,
     "^": numpy.bitwise_xor, "<<": numpy.left_shift, ">>": numpy.right_shift,
 }
 COMPARISONS: dict[str, Callable] = {

@@ -12,10 +12,10 @@ from tilegen.interpret.frame import Frame
 from tilegen.interpret.memory import active_positions, memory_of, read_region, write_region
 from tilegen.interpret.values import convert, poison
 
-_REDUCTIONS = {"sum": numpy.sum, "max": numpy.max, "min": numpy.min, "absmax": numpy.max, "abssum": numpy.sum,
-               "bitand": numpy.bitwise_and.reduce, "bitor": numpy.bitwise_or.reduce,
+_REDUCTIONS = {"sum": numpy.sum, "max": numpy.fmax.reduce, "min": numpy.fmin.reduce, "absmax": numpy.fmax.reduce,
+               "abssum": numpy.sum, "bitand": numpy.bitwise_and.reduce, "bitor": numpy.bitwise_or.reduce,
                "bitxor": numpy.bitwise_xor.reduce}
-_COMBINE = {"sum": numpy.add, "max": numpy.maximum, "min": numpy.minimum, "absmax": numpy.maximum,
+_COMBINE = {"sum": numpy.add, "max": numpy.fmax, "min": numpy.fmin, "absmax": numpy.fmax,
             "abssum": numpy.add, "add": numpy.add, "or": numpy.bitwise_or, "bitand": numpy.bitwise_and,
             "bitor": numpy.bitwise_or, "bitxor": numpy.bitwise_xor}
 
@@ -96,7 +96,7 @@ def reduce(node: ir.Reduce, frame: Frame) -> None:
     if node.op.startswith("abs"):
         values = numpy.abs(values)
     options = {"dtype": values.dtype} if node.op in ("sum", "abssum") else {}
-    result = _REDUCTIONS[node.op](values, axis=node.dim, **options)
+    result = _without_nan(_REDUCTIONS[node.op](values, axis=node.dim, **options), node.op)
     old = read_region(node.dst, frame, evaluate)
     _require_same(result.shape, old.shape, f"T.reduce_{node.op}", node.loc)
     result = result.reshape(old.shape)
@@ -105,13 +105,23 @@ def reduce(node: ir.Reduce, frame: Frame) -> None:
     write_region(node.dst, result, frame, evaluate)
 
 
+_OF_NOTHING = {"max": -numpy.inf, "min": numpy.inf, "absmax": 0.0}
+
+
+def _without_nan(values: numpy.ndarray, op: str) -> numpy.ndarray:
+    """The maxima and minima of NaN alone are those of nothing."""
+    if op not in _OF_NOTHING or values.dtype.kind != "f":
+        return values
+    return numpy.where(numpy.isnan(values), values.dtype.type(_OF_NOTHING[op]), values)
+
+
 def scan(node: ir.Scan, frame: Frame) -> None:
     """dst[i] = op of src[0] to src[i] along `dim`, in dst's compute dtype; from the end with reverse."""
     values = convert(read_region(node.src, frame, evaluate), node.dst.buffer.dtype.compute)
     extents = tuple(int(evaluate(e, frame)) for e in node.dst.extents)
     _require_same(values.shape, extents, f"T.cum{node.op}", node.loc)
     values = numpy.flip(values, node.dim) if node.reverse else values
-    result = _COMBINE[node.op].accumulate(values, axis=node.dim, dtype=values.dtype)
+    result = _without_nan(_COMBINE[node.op].accumulate(values, axis=node.dim, dtype=values.dtype), node.op)
     result = numpy.flip(result, node.dim) if node.reverse else result
     write_region(node.dst, result.reshape(extents), frame, evaluate)
 

@@ -21,17 +21,28 @@ from tilegen.targets.base import Target
 
 @dataclass
 class Since:
-    """Shared buffers written and read since the last barrier; global ones written."""
+    """Shared buffers written and read since the last barrier; global ones written. Of the written ones, those that
+    were updated atomically, which further updates need not wait for, and those that were stored to."""
 
     written: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
+    updated: set[str] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
 
     def copy(self) -> Since:
-        return Since(set(self.written), set(self.read))
+        return Since(set(self.written), set(self.read), set(self.updated), set(self.stored))
 
     def merge(self, other: Since) -> None:
         self.written |= other.written
         self.read |= other.read
+        self.updated |= other.updated
+        self.stored |= other.stored
+
+    def note_writes(self, s: ir.Stmt, writes: list[ir.Buffer]) -> None:
+        updates = _updates(s)
+        self.written |= {b.name for b in writes}
+        self.updated |= {b.name for b in writes} & updates
+        self.stored |= {b.name for b in writes} - updates
 
 
 def insert_barriers(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -51,7 +62,7 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             continue
         if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote)):
             _refuse_divergence(s, divergent, "the threads exchange values")
-        reason = _hazard(_own_accesses(s), since)
+        reason = _hazard(_own_accesses(s), since) or _hazard_of_updates(s, since)
         if reason:
             _refuse_divergence(s, divergent, reason)
             result.append(ir.Sync(reason, loc=s.loc))
@@ -59,7 +70,7 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
         reads, writes = _own_accesses(s)
         since.read |= {b.name for b in reads if b.scope == "shared"}
         if not _is_awaited(s):
-            since.written |= {b.name for b in writes}
+            since.note_writes(s, writes)
         s, since = _inside(s, since, divergent, own)
         result.append(s)
     return tuple(result), since
@@ -114,6 +125,23 @@ def _hazard(accesses, since: Since) -> str:
         if name in since.written:
             return f"the earlier writes to {name} come first"
     return ""
+
+
+def _hazard_of_updates(s: ir.Stmt, since: Since) -> str:
+    """Plain writes to a global tensor, and atomic updates of it, wait for each other."""
+    updates = _updates(s)
+    _, writes = _own_accesses(s)
+    for b in writes:
+        if b.name in (since.stored if b.name in updates else since.updated):
+            return f"the earlier writes to {b.name} come first"
+    return ""
+
+
+def _updates(s: ir.Stmt) -> set[str]:
+    """What a statement itself updates atomically."""
+    if isinstance(s, (ir.Parallel, ir.Atomic)) or isinstance(s, ir.If) and _plain(s):
+        return {ir.owner(n.buffer).name for n in ir.walk(s) if isinstance(n, ir.Atomic)}
+    return set()
 
 
 def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:

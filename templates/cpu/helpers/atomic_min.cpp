@@ -3,7 +3,7 @@ template <class T, class V> static inline T atomic_min(T* p, V value)
 {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
-    do changed = T(old < value ? old : value);
+    do changed = T(old < value || value != value ? old : value);
     while (!__atomic_compare_exchange(p, &old, &changed, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return old;
 }

@@ -1,7 +1,7 @@
 // A polynomial near 0, 1 - e^-p(|x|) elsewhere. Error: 1.4 units in the last place.
 static inline float32x8 erf(float32x8 x)
 {
-    const float32x8 size = min(broadcast(3.95f), abs(x)), square = x * x;
+    const float32x8 size = abs(x) > 3.95f ? broadcast(3.95f) : abs(x), square = x * x;
     float32x8 near = square * -0.000595374149f + 0.00498594064f;
     near = near * square - 0.02676172f;
     near = near * square + 0.112816826f;
