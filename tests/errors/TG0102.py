@@ -57,3 +57,22 @@ def scan_of_bool(A: T.Tensor[(64,), "bool"]):
         x = T.alloc_fragment((64,), "bool")
         T.copy(A, x)
         T.cumsum(x)  # error: TG0102 T.cumsum does not take bool
+
+
+def elements_that_share_a_byte(X: T.Tensor[(8, 64), "int4"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((8, 64), "int4")
+        for i, j in T.Parallel(8, 64):
+            x[i, j] = 1  # error: TG0102 x is int4: its elements share bytes
+
+
+def packing(X: T.Tensor[(8, 64), "int8"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((8, 64), "int4")
+        T.copy(X, x)  # error: TG0102 int8 cannot be packed into int4
+
+
+def half_a_byte(X: T.Tensor[(8, 64), "uint4"]):
+    with T.Kernel(1):
+        x = T.alloc_shared((8, 32), "uint4")
+        T.copy(X[:, 1:33], x)  # error: TG0102 a part of it has to start and end at even elements of a row

@@ -67,3 +67,9 @@ def view_of_a_local_array():
     with T.Kernel(1):
         x = T.alloc_local((64,), "float32")
         y = T.reshape(x, (8, 8))  # error: TG0103 x is a local array
+
+
+def a_fragment_of_nibbles(X: T.Tensor[(8, 64), "int4"]):
+    with T.Kernel(1):
+        x = T.alloc_fragment((8, 64), "int4")  # error: TG0103 tiles of int4 are shared tiles
+        T.copy(X, x)

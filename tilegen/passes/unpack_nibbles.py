@@ -70,8 +70,9 @@ class _Unpacking:
                 return _element(node)
             case ir.Alloc() if _packed(node.buffer):
                 if node.buffer.scope != "shared":
-                    raise TilegenError("TG0103", f"tiles of {node.buffer.dtype} are shared tiles, and {node.buffer.name} "
-                                       f"is a {node.buffer.scope} one", node.loc, "T.copy the shared tile into a "
+                    raise TilegenError("TG0103", f"tiles of {node.buffer.dtype} are shared tiles, and "
+                                       f"{node.buffer.name} is a {node.buffer.scope} one", node.loc,
+                                       "T.copy the shared tile into a "
                                        "fragment of int8, float16 or another type")
                 self._even_rows(node.buffer, node.loc)
             case ir.Copy() if _packed(node.dst.buffer) or _packed(node.src.buffer):
@@ -106,8 +107,8 @@ class _Unpacking:
         if copy.src.buffer.dtype == copy.dst.buffer.dtype:
             return replace(copy, src=self._bytes(copy.src), dst=self._bytes(copy.dst))
         if _packed(copy.dst.buffer):
-            raise TilegenError("TG0102", f"T.copy: {copy.src.buffer.dtype} cannot be packed into {copy.dst.buffer.dtype}",
-                               copy.loc, f"copy it into a tile of int8; {allocated(copy.dst.buffer)}")
+            raise TilegenError("TG0102", f"T.copy: {copy.src.buffer.dtype} cannot be packed into "
+                               f"{copy.dst.buffer.dtype}", copy.loc, f"copy it into a tile of int8; {allocated(copy.dst.buffer)}")
         return self._unpack(copy.src, copy.dst, copy.loc)
 
     def _bytes(self, region: ir.Region) -> ir.Region:
@@ -115,8 +116,9 @@ class _Unpacking:
         offset, extent = region.offsets[-1], region.extents[-1]
         for what in (offset, extent):
             if arith.multiple_of(what, self.env, self.steps) % 2:
-                raise TilegenError("TG0102", f"{region.buffer.name} is {region.buffer.dtype}: a part of it has to start "
-                                   "and end at even elements of a row", region.loc, "two elements share a byte")
+                raise TilegenError("TG0102", f"{region.buffer.name} is {region.buffer.dtype}: a part of it has to "
+                                   "start and end at even elements of a row", region.loc,
+                                   "two elements share a byte")
         return replace(region, buffer=_halved(region.buffer), offsets=(*region.offsets[:-1], arith.divide(offset, 2)),
                        extents=(*region.extents[:-1], arith.divide(extent, 2)))
 
