@@ -54,6 +54,8 @@ def _numpy_type(dtype: dtypes.DType) -> np.dtype:
 
 def random_matrix(fragment: Fragment, rng: np.random.Generator) -> np.ndarray:
     shape = (fragment.rows, fragment.columns)
+    if fragment.dtype.bits == 4:
+        return rng.integers(*((0, 16) if fragment.dtype.kind == "uint" else (-8, 8)), shape).astype(np.int8)
     if fragment.dtype.is_integer:
         low, high = (0, 255) if fragment.dtype.kind == "uint" else (-128, 127)
         return rng.integers(low, high, shape).astype(_numpy_type(fragment.dtype))
@@ -61,7 +63,8 @@ def random_matrix(fragment: Fragment, rng: np.random.Generator) -> np.ndarray:
 
 
 def lanes_of(fragment: Fragment, matrix: np.ndarray) -> np.ndarray:
-    return np.array([[matrix[place] for place in lane] for lane in fragment.table()], matrix.dtype)
+    held = np.array([[matrix[place] for place in lane] for lane in fragment.table()], matrix.dtype)
+    return (held[:, ::2] & 15 | held[:, 1::2] << 4).astype(np.uint8) if fragment.dtype.bits == 4 else held
 
 
 def matrix_of(fragment: Fragment, lanes: np.ndarray) -> np.ndarray:

@@ -111,6 +111,27 @@ def b_m16n8k16_8bit(lane, i):
     return thread * 4 + (i & 3), group
 
 
+def a_m16n8k64_4bit(lane, i):
+    group, thread = _ptx(lane)
+    row = group if i < 8 or 16 <= i < 24 else group + 8
+    return row, thread * 8 + (i & 7) + (0 if i < 16 else 32)
+
+
+def b_m16n8k64_4bit(lane, i):
+    group, thread = _ptx(lane)
+    return thread * 8 + (i & 7) + (0 if i < 8 else 32), group
+
+
+def a_m16n8k32_4bit(lane, i):
+    group, thread = _ptx(lane)
+    return group if i < 8 else group + 8, thread * 8 + (i & 7)
+
+
+def b_m16n8k32_4bit(lane, i):
+    group, thread = _ptx(lane)
+    return thread * 8 + (i & 7), group
+
+
 def a_m16n8k16_f64(lane, i):
     group, thread = _ptx(lane)
     return group if i % 2 == 0 else group + 8, i // 2 * 4 + thread
@@ -149,6 +170,9 @@ DOCUMENTED = {
     "mma_m16n8k16_s8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m16n8),
     "mma_m16n8k16_u8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m16n8),
     "mma_m8n8k16_s8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m8n8),
+    **{f"mma_m16n8k64_{kind}": (a_m16n8k64_4bit, b_m16n8k64_4bit, c_m16n8) for kind in ("s4", "u4")},
+    **{f"mma_m16n8k32_{kind}": (a_m16n8k32_4bit, b_m16n8k32_4bit, c_m16n8) for kind in ("s4", "u4")},
+    **{f"mma_m8n8k32_{kind}": (a_m16n8k32_4bit, b_m16n8k32_4bit, c_m8n8) for kind in ("s4", "u4")},
     "mma_m8n8k16_u8": (a_m16n8k16_8bit, b_m16n8k16_8bit, c_m8n8),
     "mma_m16n8k32_e4m3_e5m2": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),
     "mma_m16n8k32_e5m2_e4m3": (a_m16n8k32_8bit, b_m16n8k32_8bit, c_m16n8),

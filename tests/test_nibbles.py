@@ -15,17 +15,20 @@ def packed(values: numpy.ndarray) -> numpy.ndarray:
     return low | high << 4
 
 
-def product(dtype):
+def product(dtype, depth=32):
+    """(64, 3 depth) times (depth 3, 32)."""
+    K = 3 * depth
+
     @T.prim_func
-    def kernel(A: T.Tensor((64, 96), dtype), B: T.Tensor((32, 96), dtype), C: T.Tensor((64, 32), "int32")):
+    def kernel(A: T.Tensor((64, K), dtype), B: T.Tensor((32, K), dtype), C: T.Tensor((64, 32), "int32")):
         with T.Kernel(1, threads=128) as bx:
-            A_shared = T.alloc_shared((64, 32), dtype)
-            B_shared = T.alloc_shared((32, 32), dtype)
+            A_shared = T.alloc_shared((64, depth), dtype)
+            B_shared = T.alloc_shared((32, depth), dtype)
             C_local = T.alloc_fragment((64, 32), "int32")
             T.clear(C_local)
             for ko in T.Pipelined(3, num_stages=2):
-                T.copy(A[0, ko * 32], A_shared)
-                T.copy(B[0, ko * 32], B_shared)
+                T.copy(A[0, ko * depth], A_shared)
+                T.copy(B[0, ko * depth], B_shared)
                 T.gemm(A_shared, B_shared, C_local, transpose_B=True)
             T.copy(C_local, C)
     return jit(kernel)
@@ -79,8 +82,24 @@ def test_a_product_of_four_bits(dtype, low, high, place):
     on(special)(packed(a), packed(b), c)
     interpret(special.kernel, {"A": packed(a), "B": packed(b), "C": d}, {})
     assert numpy.array_equal(c, a @ b.T) and numpy.array_equal(d, a @ b.T)
-    if place[0] == "cuda":
-        assert "mma_m" in special.source
+    kind = {"int4": "s4", "uint4": "u4"}[dtype]
+    helper = {"sm_80": f"mma_m16n8k32_{kind}", "sm_75": f"mma_m8n8k32_{kind}",
+              "sm_90a": f"mma_m16n8k32_{kind[0]}8"}.get(place[1], "")
+    emitted = special.source.partition("// ---- Stand-alone")[0]
+    if place[0] != "cpu":
+        assert helper in emitted and ("_unpacked" in emitted) == (place[1] not in ("sm_80", "sm_75"))
+
+
+@pytest.mark.parametrize("depth, helper", [(64, "mma_m16n8k64_s4"), (128, "mma_m16n8k64_s4"), (96, "mma_m16n8k32_s4"),
+                                           (16, "mma_m16n8k16_s8")])
+def test_the_depth_of_a_block_decides(depth, helper):
+    special = product("int4", depth).specialised("cuda", "sm_86", {})
+    assert helper in special.source
+    rng = numpy.random.default_rng(1)
+    a, b = (rng.integers(-8, 8, (rows, 3 * depth)) for rows in (64, 32))
+    c = numpy.zeros((64, 32), "int32")
+    on(special)(packed(a), packed(b), c)
+    assert numpy.array_equal(c, a @ b.T)
 
 
 @pytest.mark.parametrize("place", PLACES[::3], ids=lambda p: p[1])

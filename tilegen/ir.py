@@ -205,6 +205,7 @@ class Gemm(Stmt):
     transpose_b: bool = False
     clear: bool = False
     policy: str | tuple[int, int] = "square"     # or the grid of warps itself
+    packed: str = ""                     # int4 or uint4 where the operands are bytes of two elements along the depth
 
 
 @dataclass(frozen=True)

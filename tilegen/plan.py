@@ -76,6 +76,14 @@ class PlacedBuffer(ir.Buffer):
 
 
 @dataclass(frozen=True)
+class UnpackedBuffer(ir.Buffer):
+    """A tile that holds the elements of `source`, a tile of bytes with two of type `elements` in each."""
+
+    source: str = ""
+    elements: str = ""
+
+
+@dataclass(frozen=True)
 class SwizzledBuffer(ir.Buffer):
     """A shared tile whose 16-byte pieces change places by the row: the device function `swizzle` finds a column."""
 

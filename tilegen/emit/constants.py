@@ -7,7 +7,7 @@ import re
 from tilegen import arith, ir
 from tilegen.dtypes import bool_, float32, int32
 from tilegen.emit.expressions import Printer
-from tilegen.plan import Check, Constant
+from tilegen.plan import Check, Constant, UnpackedBuffer
 
 COMMENT_COLUMN = 44
 
@@ -52,7 +52,8 @@ def describe(kernel: ir.Kernel, name: str) -> str:
 def _boxes(kernel: ir.Kernel) -> list[tuple[str, tuple[ir.Expr, ...]]]:
     """(name, extents) of what knobs are the extents of: tiles, else what a block walks over, else tensors."""
     nodes = list(ir.walk(kernel.body))
-    tiles = [(n.buffer.name, n.buffer.shape) for n in nodes if isinstance(n, ir.Alloc)]
+    tiles = [(n.buffer.source if isinstance(n.buffer, UnpackedBuffer) else n.buffer.name, n.buffer.shape)
+             for n in nodes if isinstance(n, ir.Alloc)]
     walks = [("a block's part", n.extents) for n in nodes if isinstance(n, ir.Parallel)]
     tensors = [(p.name, p.buffer.shape) for p in kernel.params if p.buffer is not None]
     return tiles or walks or tensors

@@ -56,6 +56,13 @@ template <class Value> static void gather(const Operand& operand, int lane, cons
     case Element::float64: return scatter(matrix, place, n, [=](int i) { return at_index<double>(data, i); });
     case Element::int8: return scatter(matrix, place, n, [=](int i) { return at_index<int8_t>(data, i); });
     case Element::uint8: return scatter(matrix, place, n, [=](int i) { return at_index<uint8_t>(data, i); });
+    case Element::int4: // the even element in the lower half of a byte
+        return scatter(matrix, place, n, [=](int i) {
+            return ((at_index<uint8_t>(data, i / 2) >> i % 2 * 4 & 15) ^ 8) - 8;
+        });
+    case Element::uint4:
+        return scatter(matrix, place, n,
+                       [=](int i) { return at_index<uint8_t>(data, i / 2) >> i % 2 * 4 & 15; });
     case Element::int32: return scatter(matrix, place, n, [=](int i) { return at_index<uint32_t>(data, i); });
     }
 }

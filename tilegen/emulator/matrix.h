@@ -5,7 +5,7 @@
 
 namespace tilegen_emulator {
 
-enum class Element : int { float16, bfloat16, e4m3, e5m2, tfloat32, float32, float64, int8, uint8, int32 };
+enum class Element : int { float16, bfloat16, e4m3, e5m2, tfloat32, float32, float64, int8, uint8, int32, int4, uint4 };
 
 // One matrix as the lanes hold it: place[lane * elements + index] = row * columns + column.
 struct Operand {

@@ -15,6 +15,7 @@ from tilegen.passes.expand_prints import expand_prints
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
 from tilegen.passes.order_blocks import order_blocks
+from tilegen.passes.pack_products import pack_products
 from tilegen.passes.pad_shared import pad_shared
 from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_atomics import plan_atomics
@@ -42,9 +43,10 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, expand_prints, stage_reductions, place_annotated, route_fragments,
-            choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared, plan_stmatrix, plan_copies,
-            plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce, plan_scan, plan_votes,
-            plan_storage, plan_syncs, insert_barriers, place_shared, plan_occupancy, order_blocks, check_complete),
+            pack_products, choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared,
+            plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce,
+            plan_scan, plan_votes, plan_storage, plan_syncs, insert_barriers, place_shared, plan_occupancy,
+            order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.dtypes import DType, float32, tfloat32
+from tilegen.dtypes import PACKED, DType, float32, tfloat32
 from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction, matrix_instruction
 from tilegen.passes.layout_classes import Members, collect_classes, number_nests
 from tilegen.passes.mma_operands import choose_forms, form_checks, form_words
@@ -67,7 +67,7 @@ def _component(kernel: ir.Kernel, target: Target, members: Members, chosen, note
         notes.append((subject, "; ".join((text, *form_words(gemm, instruction, forms)))))
         checks.update(dict.fromkeys(form_checks(kernel, gemm, forms)))
         pairs = _extent(gemm.c, -1, env) // grid[1] % (2 * instruction.n) == 0
-        chosen[_key(gemm)] = MmaChoice(instruction.helper, instruction.k, *grid, instruction.a.registers,
+        chosen[_key(gemm)] = MmaChoice(instruction.helper, _step(gemm, instruction), *grid, instruction.a.registers,
                                        instruction.b.registers, registers, *forms, pairs, reason=text)
 
 
@@ -86,6 +86,11 @@ def _found(kernel: ir.Kernel, target: Target, members: Members, env) -> tuple[li
     return found, first
 
 
+def _step(gemm: ir.Gemm, instruction: MatrixInstruction) -> int:
+    """The depth of an instruction, in elements of the operands' tiles."""
+    return instruction.k // 2 if gemm.packed else instruction.k
+
+
 def _packs(gemm: ir.Gemm, instruction: MatrixInstruction) -> bool:
     """Whether the registers of an accumulator are those of the next product's left operand."""
     return gemm.a.buffer.dtype.bits == 16 and not gemm.transpose_a and instruction.call == "mma"
@@ -98,6 +103,8 @@ def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None, rows: 
     if not threads or threads % WARP:
         return "the block is not made of whole warps"
     a, b, c = (r.buffer.dtype for r in (gemm.a, gemm.b, gemm.c))
+    if gemm.packed:
+        a = b = PACKED[gemm.packed]
     having = [i for i in MATRIX_INSTRUCTIONS if i.target == "cuda" and i.runs_on(target.arch)
               and (i.a.dtype, i.b.dtype, i.c.dtype) == (a, b, c)]
     if not having:
@@ -106,7 +113,7 @@ def _instruction(gemm: ir.Gemm, target: Target, env, threads: int | None, rows: 
     fitting = [i for i in having if i.m == rows]
     if not fitting:
         return f"{target.arch} has no mma of {rows} rows of {a} into {c}"
-    depth = _extent(gemm.a, -2 if gemm.transpose_a else -1, env)
+    depth = _extent(gemm.a, -2 if gemm.transpose_a else -1, env) * (2 if gemm.packed else 1)
     fitting = [i for i in fitting if depth and depth % i.k == 0]
     if not fitting:
         return f"the depth of the block, {depth}, is no multiple of the instruction's, {min(i.k for i in having)}"

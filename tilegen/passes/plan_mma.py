@@ -74,7 +74,8 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     rows, cols = planner.layout(gemm.c.buffer).axes[-2:]
     depth = gemm.a.extents[-2 if gemm.transpose_a else -1]
     single = depth == ir.Const(choice.k) and not choice.a_in_registers
-    step = planner.constant("MMA_K", choice.k, "depth of one mma instruction", knob=False)
+    step = planner.constant("MMA_K", choice.k, f"depth of one mma instruction{', in bytes' if gemm.packed else ''}",
+                            knob=False)
     planner.check_multiple(depth, step, "the depth of a block is made of whole mma steps")
     name = {n: planner.fresh(n, other) for n, other in _NAMES.items()}
     values = {

@@ -18,6 +18,7 @@ from tilegen.errors import Loc, TilegenError
 from tilegen.language.regions import is_one
 from tilegen.language.text import allocated
 from tilegen.passes.ranges import knob_values, loop_steps
+from tilegen.plan import UnpackedBuffer
 
 
 def unpack_nibbles(kernel: ir.Kernel, target=None) -> ir.Kernel:
@@ -108,7 +109,8 @@ class _Unpacking:
             return replace(copy, src=self._bytes(copy.src), dst=self._bytes(copy.dst))
         if _packed(copy.dst.buffer):
             raise TilegenError("TG0102", f"T.copy: {copy.src.buffer.dtype} cannot be packed into "
-                               f"{copy.dst.buffer.dtype}", copy.loc, f"copy it into a tile of int8; {allocated(copy.dst.buffer)}")
+                               f"{copy.dst.buffer.dtype}", copy.loc,
+                               f"copy it into a tile of int8; {allocated(copy.dst.buffer)}")
         return self._unpack(copy.src, copy.dst, copy.loc)
 
     def _bytes(self, region: ir.Region) -> ir.Region:
@@ -148,8 +150,9 @@ class _Unpacking:
         if buffer.name not in self.tiles:
             name = ir.fresh_name(self.taken, buffer.name.removesuffix("_shared") + "_unpacked")
             self.taken.add(name)
-            self.tiles[buffer.name] = ir.Buffer(name, buffer.shape, {"int4": int8, "uint4": uint8}[buffer.dtype.name],
-                                                "shared", loc=buffer.loc)
+            wide = {"int4": int8, "uint4": uint8}[buffer.dtype.name]
+            self.tiles[buffer.name] = UnpackedBuffer(name, buffer.shape, wide, "shared", buffer.name, buffer.dtype.name,
+                                                     loc=buffer.loc)
         return self.tiles[buffer.name]
 
 
