@@ -134,3 +134,15 @@ def seen(X: T.Tensor[("N",), "float32"], Y: T.Tensor[("N",), "float32"]):
             if i < N:
                 Y[i] = X[i]
         T.print(b, "block")
+
+
+@case({"M": 10})
+def elements_of_half_a_byte(X: T.Tensor[("M", 32), T.int4], Y: T.Tensor[("M", 32), T.uint4],
+                            Z: T.Tensor[("M", 32), "int32"]):
+    with T.Kernel(T.ceildiv(M, 4), threads=64) as b:
+        low = T.alloc_shared((4, 32), T.int4)
+        high = T.alloc_shared((4, 32), T.uint4)
+        T.copy(X[b * 4, 0], low)
+        T.copy(Y[b * 4, 0], high)
+        for i, j in T.Parallel(4, 32):
+            Z[b * 4 + i, j] = low[i, j] * high[i, 31 - j]
