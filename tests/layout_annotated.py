@@ -71,3 +71,42 @@ def from_a_factory(n=64):
 
 
 CASES.append(Case("from_a_factory", from_a_factory, {"n": 64}))
+
+
+@case()
+def fragment_by_columns(A: T.Tensor[(32, 64), "float32"], B: T.Tensor[(32, 64), "float32"],
+                        C: T.Tensor[(32,), "float32"]):
+    """Neighbouring threads along a column, four columns in each; the sums of rows follow."""
+    with T.Kernel(1, threads=64) as _:
+        x = T.alloc_fragment((32, 64), "float32")
+        rows = T.alloc_fragment((32,), "float32")
+        T.annotate_layout({x: T.Fragment((32, 64), lambda i, j: (j // 4 % 2 * 32 + i, j // 8 * 4 + j % 4))})
+        T.copy(A, x)
+        T.reduce_sum(x, rows, dim=1)
+        for i, j in T.Parallel(32, 64):
+            x[i, j] = x[i, j] - rows[i]
+        T.copy(x, B)
+        T.copy(rows, C)
+
+
+@case()
+def fragment_with_copies(A: T.Tensor[(64,), "float32"], B: T.Tensor[(64,), "float32"]):
+    """Each element in two threads."""
+    with T.Kernel(1, threads=64) as _:
+        x = T.alloc_fragment((64,), "float32")
+        T.annotate_layout({x: T.Fragment((64,), forward_thread_fn=lambda i, copy: i // 2 % 32 + copy * 32,
+                                         forward_index_fn=lambda i: i % 2, replicate=2)})
+        T.copy(A, x)
+        for i in T.Parallel(64):
+            x[i] = x[i] * 2.0
+        T.copy(x, B)
+
+
+@case()
+def accumulator_as_it_is(A: T.Tensor[(32, 32), "float16"], C: T.Tensor[(32, 32), "float32"]):
+    """A tile in the threads of the accumulator of mma, without a product: a copy of one."""
+    with T.Kernel(1, threads=32) as _:
+        x = T.alloc_fragment((32, 32), "float32")
+        T.annotate_layout({x: T.Fragment((32, 32), forward_thread_fn=lambda i, j: i % 8 * 4 + j // 2 % 4)})
+        T.copy(A, x)
+        T.copy(x, C)

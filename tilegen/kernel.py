@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegen import config, explain, placement, pristine, targets
+from tilegen import config, drawing, explain, placement, pristine, targets
 from tilegen import ir as tile_ir
 from tilegen.build.lint import Resources
 from tilegen.call import Call, Parameters
@@ -105,6 +105,11 @@ class Kernel:
         """Every decision of the passes with its reason, by Python line."""
         made = self.specialised(target, arch)
         return explain.text(made.planned, f"{made.kernel.name} for {made.target.name} {made.target.arch}")
+
+    def layouts(self, target: str | None = None, arch: str | None = None) -> dict[str, str]:
+        """{name: SVG} for every fragment and shared tile: which thread and register holds each element, or in which
+        bank it lies. Each is self-contained, with a tip on every cell."""
+        return drawing.svgs(self.specialised(target, arch).planned)
 
     @property
     def ir(self) -> tile_ir.Kernel:

@@ -113,12 +113,18 @@ class FragmentLayout:
         owners: dict[tuple[int, ...], int] = {}
         for (thread, _), element in self.table().items():
             owners.setdefault(element, thread)
-        shape = [axis.extent for axis in self.axes]
-        if len(shape) == 1:
-            return [" ".join(f"{owners[i,]:3d}" for i in range(min(shape[0], columns)))]
-        lead = (0,) * (len(shape) - 2)
-        return [" ".join(f"{owners[lead + (i, j)]:3d}" for j in range(min(shape[-1], columns)))
-                for i in range(min(shape[-2], rows))]
+        return drawn(owners, [axis.extent for axis in self.axes], rows, columns)
+
+
+def drawn(owners: dict[tuple[int, ...], int], shape: Sequence[int], rows: int, columns: int) -> list[str]:
+    """A number for each element of the upper left corner, a line for each row; "..." where there is more."""
+    if len(shape) == 1:
+        more = " ..." if shape[0] > columns else ""
+        return [" ".join(f"{owners[i,]:3d}" for i in range(min(shape[0], columns))) + more]
+    lead, more = (0,) * (len(shape) - 2), " ..." if shape[-1] > columns else ""
+    lines = [" ".join(f"{owners[lead + (i, j)]:3d}" for j in range(min(shape[-1], columns))) + more
+             for i in range(min(shape[-2], rows))]
+    return lines + ["..."] * (shape[-2] > rows)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tilegen import config, explain as decisions, kernel_files, placement
+from tilegen import config, drawing, explain as decisions, kernel_files, placement
 from tilegen import doctor as machine
 from tilegen import targets as registry
 from tilegen.cli import options, tables
@@ -19,13 +19,19 @@ from tilegen.cli.emit import specialised
 @options.target
 @options.arch
 @options.values("A knob, a size that becomes a constant, or an argument of a factory.")
+@click.option("--layouts", is_flag=True, help="Draw the layout of every tile instead.")
 @options.json
-def explain(kernel: str, target: str | None, arch: str | None, values: dict[str, Any], as_json: bool) -> None:
+def explain(kernel: str, target: str | None, arch: str | None, values: dict[str, Any], layouts: bool,
+            as_json: bool) -> None:
     """Print every decision about a kernel, with its reason and the Python line that it is for."""
     found = specialised(kernel_files.find(kernel), values)
     target = target or found.options.target or config.target or "cuda"
-    if as_json:
-        made = found.specialised(target, arch)
+    made = found.specialised(target, arch)
+    if layouts and as_json:
+        tables.show_json(drawing.svgs(made.planned))
+    elif layouts:
+        click.echo(drawing.text(made.planned), nl=False)
+    elif as_json:
         tables.show_json([dataclasses.asdict(decision) for decision in decisions.decisions(made.planned)])
     else:
         click.echo(found.explain(target, arch), nl=False)

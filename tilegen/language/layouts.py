@@ -166,8 +166,8 @@ def _table(builder: Builder, value: ir.Expr, names, extents) -> list[int]:
         env.update(zip((v.name for v in names), point))
         number = arith.evaluate(value, env)
         if number is None:
-            raise TilegenError("TG0109", "T.annotate_layout: the function uses what is known at launch only", builder.loc,
-                               "use the indices, constants and knobs")
+            raise TilegenError("TG0109", "T.annotate_layout: the function uses what is known at launch only",
+                               builder.loc, "use the indices, constants and knobs")
         found.append(int(number))
     return found
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.layout import BY_WARP, Axis, FragmentLayout
+from tilegen.passes.annotated_fragments import honoured
 from tilegen.passes.layout_classes import Classes, collect_classes, number_nests
 from tilegen.passes.layout_threads import choose_threads
 from tilegen.passes.planner import THREADS, widths
@@ -116,6 +117,7 @@ def _threads(kernel: ir.Kernel, target: Target) -> KernelPlan:
 def _component(kernel, plan, classes: Classes, members, threads: int, position: int, env):
     """Thread numbers, vectors and names for one component; the constants and checks they need."""
     choice = choose_threads(kernel, classes, members, threads, env)
+    choice = honoured(kernel, classes, members, choice, threads, env)
     suffix = "" if position == 0 else "_" + members.label.upper()
     component = Component(suffix, choice.threads_m, choice.threads_n, choice.arrangement)
     constants, checks = list(plan.constants), list(plan.checks)
@@ -126,6 +128,9 @@ def _component(kernel, plan, classes: Classes, members, threads: int, position: 
     for root in members.roots:
         extent = classes.extents[root]
         axes[root] = axis = _axis(classes, choice, component, root, threads, env)
+        clash = next((c for c in constants if c.name == axis.vector_name and c.value != axis.vector), None)
+        if clash:
+            axes[root] = axis = replace(axis, vector_name=f"{axis.slots_name}_VEC")
         if not _unit(extent):
             across = {"m": component.m, "n": component.n, "all": THREADS, "": ir.Const(1)}[axis.digit]
             constants += _axis_constants(axis, extent, across, classes.describe(root))

@@ -32,7 +32,7 @@ def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, thread
     if "m" not in digits.values():
         digits = {root: "all" for root, digit in digits.items() if digit == "n"}
         choice = Choice(1, threads, False, digits)
-        _vectors(choice, classes, members, env)
+        fill_vectors(choice, classes, members, env)
         choice.reason = "one dimension: the whole block in a row"
         return choice
     if members.gemms and isinstance(members.gemms[0].plan, MmaChoice):
@@ -82,7 +82,7 @@ def _for_gemm(kernel, classes, members, digits, threads, env) -> Choice:
     refuse_turned(classes, members, digits)
     rows, cols = (arith.evaluate(classes.extents[k], env) for k in _matrix_keys(classes, gemm))
     by_rows = not gemm.transpose_a and not gemm.transpose_b
-    grids = [(m, threads // m) for m in _divisors(threads)]
+    grids = [(m, threads // m) for m in divisors(threads)]
     asked = next((g.policy for g in members.gemms if isinstance(g.policy, tuple)), None)
     if asked:                                              # of each warp 4 x 8 threads
         grids = [(asked[0] * 4, asked[1] * 8)]
@@ -101,7 +101,7 @@ def _for_gemm(kernel, classes, members, digits, threads, env) -> Choice:
                      f"({-(-rows // best[0])} x {-(-cols // best[1])}) and loads the fewest operands")
     if choice.arrangement:
         choice.reason += "; a warp covers 4 x 8 of them, so that its lanes share the rows and columns they load"
-    _vectors(choice, classes, members, env)
+    fill_vectors(choice, classes, members, env)
     return choice
 
 
@@ -152,7 +152,7 @@ def _for_rows(classes, members, digits, threads, env) -> Choice:
     lead = max(members.buffers, key=lambda b: extents(b)[0] * extents(b)[1])
     rows, cols = extents(lead)
     size = max(1, 16 // max(b.dtype.bytes for b in members.buffers))
-    along = [n for n in _divisors(threads) if n & (n - 1) == 0]
+    along = [n for n in divisors(threads) if n & (n - 1) == 0]
     def cost(n: int) -> tuple:
         m = threads // n
         width = _widest(cols, n, size)
@@ -160,13 +160,13 @@ def _for_rows(classes, members, digits, threads, env) -> Choice:
         return (held, n < min(WARP, cols), -width, abs(n - WARP))
     best = min(along, key=cost)
     choice = Choice(threads // best, best, True, digits)
-    _vectors(choice, classes, members, env)
+    fill_vectors(choice, classes, members, env)
     choice.reason = (f"{best} threads along each row of {lead.name}, {threads // best} rows at a time: "
                      "the fewest registers, whole warps along a row, 16-byte accesses")
     return choice
 
 
-def _vectors(choice: Choice, classes: Classes, members: Members, env) -> None:
+def fill_vectors(choice: Choice, classes: Classes, members: Members, env) -> None:
     """16-byte runs along the columns, where the extent divides."""
     for root in members.roots:
         if root in choice.vectors or choice.digits.get(root) not in ("n", "all"):
@@ -187,5 +187,6 @@ def _widest(extent: int, threads: int, most: int) -> int:
     return width
 
 
-def _divisors(n: int) -> list[int]:
+def divisors(n: int) -> list[int]:
+    """All that divide n, the smallest first."""
     return [d for d in range(1, n + 1) if n % d == 0]
