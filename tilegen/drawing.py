@@ -7,12 +7,12 @@ import itertools
 import html
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilegen import arith, ir
-from tilegen.layout import FragmentLayout
-from tilegen.plan import KernelPlan, PlacedBuffer
+from tilegen.layout import FragmentLayout, Swizzle
+from tilegen.plan import KernelPlan, PlacedBuffer, SwizzledBuffer
 
 BANKS, PIECE = 32, 16                    # banks of 4 bytes; bytes of a piece, which vectors move as a whole
 TEXT_ROWS, TEXT_COLUMNS = 16, 16
@@ -43,7 +43,11 @@ class Picture:
 
 
 def pictures(kernel: ir.Kernel) -> list[Picture]:
-    """A picture for each fragment and shared tile of a planned kernel, in order of allocation."""
+    """A picture for each fragment and shared tile of a planned kernel, in order of allocation; where it has several
+    launches, under their names too."""
+    if kernel.launches:
+        return [replace(picture, name=f"{launch.name}.{picture.name}")
+                for launch in kernel.launches for picture in pictures(launch)]
     plan = kernel.plan if isinstance(kernel.plan, KernelPlan) else KernelPlan()
     env = {k.name: k.value for k in kernel.knobs} | {c.name: c.value for c in plan.constants}
     placed = {p.buffer.name: p.buffer for p in plan.shared}
@@ -103,7 +107,11 @@ def _shared(buffer: ir.Buffer, plan: KernelPlan, env: dict) -> Picture:
     if shape[-1] % each or (wish is not None and wish.run % each):
         each = 1
 
+    swizzle = Swizzle.of(shape[-1], each) if isinstance(buffer, SwizzledBuffer) else None
+
     def address(element: tuple[int, ...]) -> int:
+        if swizzle is not None:
+            element = (*element[:-1], swizzle.place(element[-2], element[-1]))
         if wish is None:
             return _flat(element, shape) * size
         own = element[-len(wish.vars):]

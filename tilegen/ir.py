@@ -142,17 +142,6 @@ class Wish(Node):
 
 
 @dataclass(frozen=True)
-class Placement(Wish):
-    """Where T.annotate_layout puts the elements of a tile: `value`, over `vars` (the indices, then the number of the
-    copy), is an element's place in a shared tile, or its thread, and then `slot` its register. name: layout."""
-    buffer: str = ""
-    vars: tuple[Var, ...] = ()
-    slot: Expr | None = None
-    copies: int = 1
-    run: int = 1                         # neighbours of a row that stay together, at multiples of their number
-
-
-@dataclass(frozen=True)
 class Kernel(Node):
     """One launch; or several that run in order, each a Kernel of its own in `launches` with the parameters
     and sizes that it uses. Then grid, threads and body of the whole are empty."""

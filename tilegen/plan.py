@@ -12,6 +12,7 @@ from typing import Any
 from tilegen import ir
 from tilegen.dtypes import DType, int32
 from tilegen.layout import Axis, FragmentLayout
+from tilegen.wishes import Placement
 
 
 @dataclass(frozen=True)
@@ -204,4 +205,4 @@ class KernelPlan:
     scratch: tuple = ()                            # (type name, (member of Smem, elements)): room for reductions
     notes: tuple[tuple[str, str], ...] = ()        # (subject, reason), in order of decision
     order: BlockOrder | None = None
-    places: dict[str, ir.Placement] = field(hash=False, default_factory=dict)      # of shared tiles, by accessor
+    places: dict[str, Placement] = field(hash=False, default_factory=dict)      # of shared tiles, by accessor

@@ -10,6 +10,7 @@ from typing import Any
 
 from tilegen import ir
 from tilegen.launches import launches_of
+from tilegen.wishes import Placement
 
 # How tightly operators bind, as in Python. A conditional expression binds least, a call most.
 _CONDITIONAL, _NOT, _UNARY, _ATOM = 1, 4, 12, 20
@@ -271,7 +272,7 @@ def _launch(node: ir.Kernel) -> list[str]:
 
 
 def _wish(wish: ir.Wish) -> str:
-    if isinstance(wish, ir.Placement):
+    if isinstance(wish, Placement):
         names = ", ".join(v.name for v in wish.vars)
         if wish.slot is None:
             return f"T.annotate_layout({{{wish.buffer}: lambda {names}: {expression(wish.value)}}})"

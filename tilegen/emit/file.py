@@ -19,6 +19,7 @@ from tilegen.passes.planner import memory_name
 from tilegen.passes.ranges import collect
 from tilegen.plan import KernelPlan
 from tilegen.targets.base import Target
+from tilegen.wishes import Placement
 
 
 def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: str = "") -> str:
@@ -129,7 +130,7 @@ class Frame:
             else f"__device__ int {axis.name}(int slot)\n{{\n    return {value};\n}}"
         )
 
-    def place_function(self, name: str, place: ir.Placement) -> str:
+    def place_function(self, name: str, place: Placement) -> str:
         """The function that finds an element of a tile which T.annotate_layout places."""
         buffer = next(p.buffer for p in self.plan.shared if p.buffer.name == place.buffer)
         extents = "".join(f"[{self.e(x)}]" for x in buffer.shape[-len(place.vars):])

@@ -15,6 +15,7 @@ from tilegen.language.regions import same_extent
 from tilegen.language.sizes import Size
 from tilegen.language.text import describe, shape_text
 from tilegen.language.values import as_expr, as_number, as_shape
+from tilegen.wishes import Placement
 
 _WORDS = ("i", "j", "k", "l")
 _RUNS = (16, 8, 4, 2)
@@ -102,23 +103,23 @@ def annotate_layout(layout_map) -> None:
         builder.wishes.append(_placement(builder, buffer, layout))
 
 
-def _placement(builder: Builder, buffer: ir.Buffer, layout: TileLayout | ThreadLayout) -> ir.Placement:
+def _placement(builder: Builder, buffer: ir.Buffer, layout: TileLayout | ThreadLayout) -> Placement:
     same = len(layout.shape) == len(buffer.shape) and all(
         same_extent(a, b, builder.numbers) for a, b in zip(layout.shape, buffer.shape))
     if not same or len(buffer.shape) > len(_WORDS):
         raise TilegenError("TG0101", f"T.annotate_layout: the layout is for {shape_text(layout.shape)}, {buffer.name} "
                            f"is {shape_text(buffer.shape)}", builder.loc)
-    if any(isinstance(w, ir.Placement) and w.buffer == buffer.name for w in builder.wishes):
+    if any(isinstance(w, Placement) and w.buffer == buffer.name for w in builder.wishes):
         raise TilegenError("TG0005", f"T.annotate_layout: a second layout for {buffer.name}", builder.loc, "keep one")
     names = tuple(ir.Var(word, kind="loop") for word in _WORDS[:len(buffer.shape)])
     if isinstance(layout, ThreadLayout):
         copy = (ir.Var("copy", kind="loop"),) if layout.copies > 1 else ()
         thread, slot = _called(layout.function, names + copy)
         slot = ir.Const(-1) if slot is None else as_expr(slot)
-        return ir.Placement("layout", as_expr(thread), buffer.name, names + copy, slot, layout.copies, loc=builder.loc)
+        return Placement("layout", as_expr(thread), buffer.name, names + copy, slot, layout.copies, loc=builder.loc)
     result = _called(layout.function, names)
     place, run = _place(builder, buffer, names, result if isinstance(result, (tuple, list)) else (result,))
-    return ir.Placement("layout", place, buffer.name, names, run=run, loc=builder.loc)
+    return Placement("layout", place, buffer.name, names, run=run, loc=builder.loc)
 
 
 def _place(builder: Builder, buffer: ir.Buffer, names, results) -> tuple[ir.Expr, int]:

@@ -12,6 +12,7 @@ from tilegen.errors import Note, TilegenError
 from tilegen.layout import Axis, FragmentLayout, drawn
 from tilegen.passes.layout_classes import Classes, Members
 from tilegen.passes.layout_threads import Choice, divisors, fill_vectors
+from tilegen.wishes import Placement
 
 _VECTORS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -21,14 +22,14 @@ class Asked:
     """A fragment, what the kernel asks, and the threads of each element: an array [elements..., copies]."""
 
     buffer: ir.Buffer
-    wish: ir.Placement
+    wish: Placement
     threads: Any
 
 
 def honoured(kernel: ir.Kernel, classes: Classes, members: Members, choice: Choice, threads: int, env: dict) -> Choice:
     """`choice`, or another one that spreads the component's fragments as T.annotate_layout says. TG0203 where the
     instruction of a product, or the annotation of a related fragment, wants them otherwise."""
-    wishes = {w.buffer: w for w in kernel.wishes if isinstance(w, ir.Placement) and w.slot is not None}
+    wishes = {w.buffer: w for w in kernel.wishes if isinstance(w, Placement) and w.slot is not None}
     asked = [_asked(b, wishes[b.name], threads, env) for b in members.buffers if b.name in wishes]
     if not asked:
         return choice
@@ -40,7 +41,7 @@ def honoured(kernel: ir.Kernel, classes: Classes, members: Members, choice: Choi
     raise _refused(classes, members, choice, asked, threads, env)
 
 
-def _asked(buffer: ir.Buffer, wish: ir.Placement, threads: int, env: dict) -> Asked:
+def _asked(buffer: ir.Buffer, wish: Placement, threads: int, env: dict) -> Asked:
     """The table of an annotation, checked: threads of the block, copies in different ones, registers of their own."""
     import numpy
 

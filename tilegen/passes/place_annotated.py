@@ -14,15 +14,16 @@ from tilegen.errors import Note, TilegenError
 from tilegen.passes.ranges import knob_values
 from tilegen.plan import Check, KernelPlan, PlacedBuffer
 from tilegen.targets.base import Target
+from tilegen.wishes import Placement
 
 
 def place_annotated(kernel: ir.Kernel, target: Target) -> ir.Kernel:
-    wanted = {w.buffer: w for w in kernel.wishes if isinstance(w, ir.Placement) and w.slot is None}
+    wanted = {w.buffer: w for w in kernel.wishes if isinstance(w, Placement) and w.slot is None}
     if not wanted:
         return kernel
     _refuse_views(kernel, wanted)
     taken = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Buffer, ir.Var))}
-    places: dict[str, ir.Placement] = {}
+    places: dict[str, Placement] = {}
     buffers: dict[str, PlacedBuffer] = {}
     checks: dict[Check, None] = {}
     for node in ir.walk(kernel.body):
@@ -49,7 +50,7 @@ def stay_together(buffer: ir.Buffer, width: int) -> bool:
     return not isinstance(buffer, PlacedBuffer) or not buffer.run or buffer.run % width == 0
 
 
-def _checks(kernel: ir.Kernel, buffer: ir.Buffer, wish: ir.Placement):
+def _checks(kernel: ir.Kernel, buffer: ir.Buffer, wish: Placement):
     """The knobs that the function was looked at with stay as they are."""
     env = knob_values(kernel)
     for name in sorted(arith.names((wish.value, *buffer.shape)) - {v.name for v in wish.vars}):
@@ -57,7 +58,7 @@ def _checks(kernel: ir.Kernel, buffer: ir.Buffer, wish: ir.Placement):
         yield Check(condition, f"the layout of {buffer.name} was checked for this number")
 
 
-def _refuse_views(kernel: ir.Kernel, wanted: dict[str, ir.Placement]) -> None:
+def _refuse_views(kernel: ir.Kernel, wanted: dict[str, Placement]) -> None:
     for node in ir.walk(kernel.body):
         if isinstance(node, ir.Alloc) and isinstance(node.buffer, ir.Alias) and node.buffer.base.name in wanted:
             name = node.buffer.base.name
