@@ -478,3 +478,21 @@ def a_pivot_that_is_searched(A: T.Tensor[(32, 32), "float32"], B: T.Tensor[(32, 
                 if i > k and j > k:
                     x[i, j] = x[i, j] - x[i, k] * x[k, j] / pivot
         T.copy(x, B)
+
+
+@case()
+def groups_in_registers(A: T.Tensor[(32, 256), "float16"], B: T.Tensor[(32, 256), "int8"],
+                        S: T.Tensor[(32, 4), "float32"]):
+    """Quantisation in groups of 64 columns: both shapes of the fragment in the same registers."""
+    with T.Kernel(1, threads=128) as _:
+        x = T.alloc_fragment((32, 256), "float32")
+        top = T.alloc_fragment((32, 4), "float32")
+        T.copy(A, x)
+        groups = T.reshape(x, (32, 4, 64))
+        T.reduce_absmax(groups, top, dim=2)
+        for i, g in T.Parallel(32, 4):
+            top[i, g] = top[i, g] / 127.0 + 0.001
+        for i, g, j in T.Parallel(32, 4, 64):
+            groups[i, g, j] = T.floor(groups[i, g, j] / top[i, g] + 0.5)
+        T.copy(x, B)
+        T.copy(top, S)

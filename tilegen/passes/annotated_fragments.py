@@ -11,7 +11,7 @@ from tilegen import arith, ir
 from tilegen.errors import Note, TilegenError
 from tilegen.layout import Axis, FragmentLayout, drawn
 from tilegen.passes.layout_classes import Classes, Members
-from tilegen.passes.layout_threads import Choice, divisors, fill_vectors
+from tilegen.passes.layout_threads import Choice, divisors, fill_vectors, whole_groups
 from tilegen.wishes import Placement
 
 _VECTORS = (1, 2, 4, 8, 16, 32, 64)
@@ -36,7 +36,9 @@ def honoured(kernel: ir.Kernel, classes: Classes, members: Members, choice: Choi
     reason = f"{', '.join(a.buffer.name for a in asked)} as the kernel asks"
     candidates = [choice] if members.gemms else [choice, *_candidates(classes, members, asked[0], threads, env)]
     for candidate in candidates:
-        if all(_serves(classes, candidate, a, threads) for a in asked):
+        grid = candidate.threads_m, candidate.threads_n
+        if all(_serves(classes, candidate, a, threads) for a in asked) and \
+                whole_groups(classes, candidate.digits, *grid):
             return replace(candidate, reason=f"{candidate.reason}; {reason}" if candidate is choice else reason)
     raise _refused(classes, members, choice, asked, threads, env)
 

@@ -14,7 +14,8 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.dtypes import PACKED, DType, float32, tfloat32
 from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction, matrix_instruction
-from tilegen.passes.layout_classes import Members, collect_classes, number_nests
+from tilegen.passes.layout_classes import Members
+from tilegen.passes.layout_relations import collect_classes, number_nests
 from tilegen.passes.mma_operands import choose_forms, form_checks, form_words
 from tilegen.passes.ranges import knob_values, loop_steps
 from tilegen.passes.slices import slice_checks

@@ -19,7 +19,8 @@ from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.layout import BY_WARP, Axis, FragmentLayout
 from tilegen.passes.annotated_fragments import honoured
-from tilegen.passes.layout_classes import Classes, collect_classes, number_nests
+from tilegen.passes.layout_classes import Classes
+from tilegen.passes.layout_relations import collect_classes, number_nests
 from tilegen.passes.layout_threads import choose_threads
 from tilegen.passes.planner import THREADS, widths
 from tilegen.passes.ranges import knob_values
@@ -135,11 +136,19 @@ def _component(kernel, plan, classes: Classes, members, threads: int, position: 
             across = {"m": component.m, "n": component.n, "all": THREADS, "": ir.Const(1)}[axis.digit]
             constants += _axis_constants(axis, extent, across, classes.describe(root))
             checks += _axis_checks(axis, extent, across)
+    checks += _group_checks(classes, axes)
     first, *others = members.buffers
     notes = (*plan.notes, (f"layout of {first.name}", choice.reason),
              *((f"layout of {b.name}", f"follows {first.name}") for b in others))
     unique = tuple({c.name: c for c in constants}.values())
     return component, axes, replace(plan, constants=unique, checks=tuple(dict.fromkeys(checks)), notes=notes)
+
+
+def _group_checks(classes: Classes, axes: dict) -> list[Check]:
+    """A dimension that is also seen as groups has runs of one length under both names."""
+    pairs = [(axes.get(classes.of(*s.coarse)), axes.get(classes.of(*s.inner))) for s in classes.splits]
+    return [Check(arith.binary("==", *(ir.Var(a.vector_name, kind="knob") for a in pair)),
+                  "groups are runs of one length") for pair in pairs if all(pair) and pair[0].vector > 1]
 
 
 def _axis(classes: Classes, choice, component: Component, root, threads: int, env) -> Axis:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tilegen import arith, ir
 from tilegen.errors import Loc, Note, TilegenError
@@ -39,6 +38,7 @@ class Classes:
         self.gemms: list[ir.Gemm] = []
         self.extents: dict[Key, ir.Expr] = {}
         self.whole: set[Key] = set()  # keys that no thread number may split
+        self.splits: list[Split] = []
         self.named: dict[Key, tuple[str, str]] = {}
         self.forced: dict[Key, Loc | None] = {}  # where a dimension was first used
 
@@ -89,6 +89,8 @@ class Classes:
         for pair in relation.pairs:
             self.unite(*pair)
         self.whole |= {self.of(*key) for key in relation.whole}
+        self.splits += relation.splits
+        self.links += [[split.coarse, split.inner] for split in relation.splits]
 
     @staticmethod
     def _rank(key: Key, extent: int | None) -> tuple[bool, int]:
@@ -131,7 +133,8 @@ class Classes:
         found = [key for key in self.parent if isinstance(key[0], str) and self.of(*key) == root]
         return min(
             found,
-            key=lambda k: (k[0] not in accumulators, -len(self.buffers[k[0]].shape), order[k[0]]),
+            key=lambda k: (k[0] not in accumulators, isinstance(self.buffers[k[0]], ir.Alias),
+                           -len(self.buffers[k[0]].shape), order[k[0]]),
             default=root,
         )
 
@@ -184,15 +187,19 @@ def _side(key: Key) -> str:
     return f"dimension {key[1]} of {key[0]}" if isinstance(key[0], str) else f"loop {key[1]}"
 
 
-def number_nests(kernel: ir.Kernel) -> ir.Kernel:
-    """Every Parallel gets its number as plan, so that later passes can name it."""
-    count = iter(range(10**6))
-    return replace(
-        kernel,
-        body=ir.rewrite(
-            kernel.body, lambda n: replace(n, plan=next(count)) if isinstance(n, ir.Parallel) else None
-        ),
-    )
+def dimensions(region: ir.Region) -> list[int]:
+    """The dimensions of a region that are not of extent 1."""
+    return [d for d, e in enumerate(region.extents) if e != ir.Const(1)]
+
+
+@dataclass(frozen=True)
+class Split:
+    """A dimension that is seen as groups under another name: the elements of a group, of which there are `size`, are
+    spread over the threads as those of the whole dimension are."""
+
+    coarse: Key
+    inner: Key
+    size: int
 
 
 @dataclass(frozen=True)
@@ -204,108 +211,9 @@ class Relation:
     pairs: tuple[tuple[Key, Key, Loc | None], ...]
     whole: tuple[Key, ...] = ()
     buffer: str = ""
+    splits: tuple[Split, ...] = ()
 
     @property
     def strictness(self) -> int:
         """What is kept first where not all can be had."""
         return {ir.Gemm: 0, ir.Reduce: 1, ir.Scan: 1, ir.Copy: 2, ir.Alloc: 3}.get(type(self.node), 4)
-
-
-def collect_classes(kernel: ir.Kernel) -> Classes:
-    """The classes that the statements of `kernel` ask for."""
-    classes = unrelated(kernel)
-    for relation in relations(kernel):
-        classes.apply(relation)
-    return classes
-
-
-def unrelated(kernel: ir.Kernel) -> Classes:
-    """Every dimension of a fragment, and every loop of a nest that touches one, in a class of its own;
-    accumulators are pinned."""
-    classes = Classes(knob_values(kernel))
-    for node in ir.walk(kernel.body):
-        if isinstance(node, ir.Alloc) and node.buffer.scope == "fragment":
-            classes.add_buffer(node.buffer)
-    for node in ir.walk(kernel.body):
-        if isinstance(node, ir.Gemm):
-            classes.gemms.append(node)
-            for d in range(len(node.c.buffer.shape)):
-                classes.forced.setdefault((node.c.buffer.name, d), node.loc)
-        elif isinstance(node, ir.Parallel) and any(fragment_accesses(node)):
-            classes.add_nest(node.plan, node)
-    return classes
-
-
-def relations(kernel: ir.Kernel) -> Iterator[Relation]:
-    """What the statements ask for, in their order."""
-    for node in ir.walk(kernel.body):
-        match node:
-            case ir.Alloc(buffer=ir.Alias(scope="fragment") as alias):
-                yield _of_alias(node, alias)
-            case ir.Gemm() if node.a.buffer.scope == "fragment" and not node.transpose_a:
-                yield Relation(node, (_rows_of(node),))
-            case ir.Copy() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
-                yield _of_copy(node)
-            case ir.Reduce() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
-                yield _of_reduce(node)
-            case ir.Scan() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
-                names = node.src.buffer.name, node.dst.buffer.name
-                rank = len(node.src.buffer.shape)
-                yield Relation(node, tuple(((names[0], d), (names[1], d), node.loc) for d in range(rank)))
-            case ir.Parallel():
-                yield from _of_nest(node)
-
-
-def _rows_of(gemm: ir.Gemm) -> tuple[Key, Key, Loc | None]:
-    """The rows of a fragment that is the left operand are those of the product."""
-    a, c = ((r.buffer.name, len(r.buffer.shape) - 2) for r in (gemm.a, gemm.c))
-    return a, c, gemm.loc
-
-
-def dimensions(region: ir.Region) -> list[int]:
-    """The dimensions of a region that are not of extent 1."""
-    return [d for d, e in enumerate(region.extents) if e != ir.Const(1)]
-
-
-def _of_alias(node: ir.Alloc, alias: ir.Alias) -> Relation:
-    """Its dimensions are those of the other fragment, but for extents of 1."""
-    own, other = ([d for d, e in enumerate(b.shape) if e != ir.Const(1)] for b in (alias, alias.base))
-    return Relation(node, tuple(((alias.name, a), (alias.base.name, b), alias.loc) for a, b in zip(own, other)))
-
-
-def _of_copy(copy: ir.Copy) -> Relation:
-    pairs = zip(dimensions(copy.src), dimensions(copy.dst))
-    return Relation(copy, tuple(((copy.src.buffer.name, s), (copy.dst.buffer.name, d), copy.loc) for s, d in pairs))
-
-
-def _of_reduce(reduce: ir.Reduce) -> Relation:
-    kept = [d for d in range(len(reduce.src.buffer.shape)) if d != reduce.dim]
-    into = list(range(len(reduce.dst.buffer.shape)))
-    if len(into) == len(reduce.src.buffer.shape):  # keepdims: (BM, 1)
-        into.remove(reduce.dim)
-    names = reduce.src.buffer.name, reduce.dst.buffer.name
-    return Relation(reduce, tuple(((names[0], s), (names[1], d), reduce.loc) for s, d in zip(kept, into)))
-
-
-def fragment_accesses(nest: ir.Parallel) -> Iterator[ir.Load | ir.Store | ir.Atomic]:
-    """The elements of fragments that a nest touches."""
-    for node in ir.walk(nest.body):
-        if isinstance(node, (ir.Load, ir.Store, ir.Atomic)) and node.buffer.scope == "fragment":
-            yield node
-
-
-def _of_nest(nest: ir.Parallel) -> Iterator[Relation]:
-    """One relation for each fragment of a nest: loop variables go with the dimensions that they index."""
-    own = {var.name for var in nest.vars}
-    found: dict[str, list] = {}
-    whole: dict[str, list[Key]] = {}
-    for access in fragment_accesses(nest):
-        name = access.buffer.name
-        for d, index in enumerate(access.indices):
-            if isinstance(index, ir.Var) and index.name in own:
-                pair = (name, d), (nest.plan, index.name), access.loc or nest.loc
-                found.setdefault(name, []).append(pair)
-            elif not (isinstance(index, ir.Const) and access.buffer.shape[d] == ir.Const(1)):
-                whole.setdefault(name, []).append((name, d))
-    for name in dict.fromkeys([*found, *whole]):
-        yield Relation(nest, tuple(found.get(name, ())), tuple(whole.get(name, ())), name)

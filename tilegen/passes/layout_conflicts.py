@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
-from tilegen.passes.layout_classes import Classes, Key, Relation, collect_classes, relations, unrelated
-from tilegen.passes.layout_threads import digits_of, refuse_turned
+from tilegen.passes.layout_classes import Classes, Key, Members, Relation
+from tilegen.passes.layout_relations import collect_classes, relations, unrelated
+from tilegen.passes.layout_threads import digits_of, divisors, refuse_turned, whole_groups
+from tilegen.passes.ranges import knob_values
 
+MOST_TIMES = 2                           # the registers that dimensions in one thread may cost, beside an even spread
 MOST_WHOLE = 256                         # elements along a dimension that one thread may hold all of
 
 
 def conflicts(kernel: ir.Kernel) -> list[tuple[Relation, str]]:
     """The relations that cannot hold beside the stricter ones, each with the reason; nests are numbered."""
+    threads = arith.evaluate(arith.product(kernel.threads), knob_values(kernel)) or 1
     try:
-        _check(collect_classes(kernel))
+        _check(collect_classes(kernel), threads)
         return []
     except TilegenError:
         pass
@@ -24,7 +30,7 @@ def conflicts(kernel: ir.Kernel) -> list[tuple[Relation, str]]:
         try:
             for other in (*kept, relation):
                 classes.apply(other)
-            _check(classes)
+            _check(classes, threads)
             kept.append(relation)
         except TilegenError:
             refused.append((relation, _reason(relation)))
@@ -53,11 +59,39 @@ def _reads_only(relation: Relation) -> bool:
                    for n in ir.walk(relation.node.body))
 
 
-def _check(classes: Classes) -> None:
+def _check_groups(classes: Classes, members: Members, digits: dict[Key, str], threads: int) -> None:
+    """TG0203 where threads would have to share a group of a dimension that is also seen as groups, or would hold many
+    more elements than an even spread gives them."""
+    groups = any(classes.of(*s.coarse) in members.roots for s in classes.splits)
+    if not groups and not classes.whole & set(members.roots):
+        return
+    grids = [(1, threads)]
+    if "m" in digits.values():
+        grids = [(threads // n, n) for n in divisors(threads) if n & (n - 1) == 0]
+    grids = [grid for grid in grids if whole_groups(classes, digits, *grid)]
+    fewest = sum(-(-math.prod(_extents(classes, b)) // threads) for b in members.buffers)
+    most = min((_registers(classes, members, digits, *grid) for grid in grids), default=math.inf)
+    if groups and members.gemms or most > MOST_TIMES * fewest + MOST_WHOLE // 8:
+        raise TilegenError("TG0203", f"one thread would hold too much of {members.label}")
+
+
+def _extents(classes: Classes, buffer: ir.Buffer) -> list[int]:
+    return [arith.evaluate(e, classes.env) for e in buffer.shape]
+
+
+def _registers(classes: Classes, members: Members, digits: dict[Key, str], m: int, n: int) -> int:
+    """What one of m x n threads holds of all fragments of a component."""
+    counts = {"m": m, "n": n, "": 1}
+    return sum(math.prod(-(-extent // counts[digits.get(classes.of(b.name, d), "")])
+                         for d, extent in enumerate(_extents(classes, b))) for b in members.buffers)
+
+
+def _check(classes: Classes, threads: int) -> None:
     """TG0203 where a component has no grid of threads that serves all of its members."""
     for members in classes.components():
         digits = digits_of(classes, members)
         refuse_turned(classes, members, digits)
+        _check_groups(classes, members, digits, threads)
     for root in classes.whole:
         extent = arith.evaluate(classes.extents[root], classes.env)
         if extent is None or extent > MOST_WHOLE or _pinned(classes, root):

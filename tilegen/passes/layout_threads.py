@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from tilegen import arith, ir
@@ -49,6 +50,7 @@ def digits_of(classes: Classes, members: Members) -> dict[Key, str]:
     items = [[classes.of(b.name, d) for d in range(len(b.shape))] for b in strict + rest]
     items += [[classes.of(n, v) for v in variables] for n, variables in members.nests.items()]
     digits: dict[Key, str] = {}
+    partners = {a: b for s in _splits(classes) for a, b in ((s[0], s[1]), (s[1], s[0]))}
     for keys in items:
         keys = [k for k in keys if classes.extents[k] != ir.Const(1) and k not in classes.whole]
         wanted = {"n": None, "m": None}
@@ -61,10 +63,30 @@ def digits_of(classes: Classes, members: Members) -> dict[Key, str]:
         for key in reversed(keys):
             if key not in digits:
                 free = [digit for digit, owner in wanted.items() if owner is None]
+                free.sort(key=lambda digit: digit != digits.get(partners.get(key)))
                 digits[key] = free[0] if free else ""
                 if free:
                     wanted[free[0]] = key
+    for coarse, inner, _ in _splits(classes):
+        if digits.get(coarse, "") != digits.get(inner, ""):
+            _refuse_double(classes, coarse, inner)
     return digits
+
+
+def _splits(classes: Classes) -> list[tuple[Key, Key, int]]:
+    return [(classes.of(*s.coarse), classes.of(*s.inner), s.size) for s in classes.splits]
+
+
+def whole_groups(classes: Classes, digits: dict[Key, str], m: int, n: int) -> bool:
+    """Whether m x n threads can hold whole groups, where a dimension is seen as groups under another name."""
+    counts = {"m": m, "n": n, "all": m * n, "": 1}
+    return all(size % counts[digits.get(coarse, "")] == 0 for coarse, _, size in _splits(classes))
+
+
+def _together(classes: Classes, root: Key) -> int:
+    """The elements that runs and threads have to divide: those of the dimension, or of a group."""
+    sizes = [size for coarse, inner, size in _splits(classes) if root in (coarse, inner)]
+    return math.gcd(arith.evaluate(classes.extents[root], classes.env), *sizes)
 
 
 def _refuse_double(classes: Classes, first: Key | None, second: Key) -> None:
@@ -152,10 +174,12 @@ def _for_rows(classes, members, digits, threads, env) -> Choice:
     lead = max(members.buffers, key=lambda b: extents(b)[0] * extents(b)[1])
     rows, cols = extents(lead)
     size = max(1, 16 // max(b.dtype.bytes for b in members.buffers))
-    along = [n for n in divisors(threads) if n & (n - 1) == 0]
+    along = [n for n in divisors(threads) if n & (n - 1) == 0 and whole_groups(classes, digits, threads // n, n)]
+    column = next((k for k in (classes.of(lead.name, d) for d in range(len(lead.shape))) if digits.get(k) == "n"), None)
+    together = _together(classes, column) if column else cols
     def cost(n: int) -> tuple:
         m = threads // n
-        width = _widest(cols, n, size)
+        width = _widest(together, n, size)
         held = -(-rows // m) * -(-cols // (n * width)) * width
         return (held, n < min(WARP, cols), -width, abs(n - WARP))
     best = min(along, key=cost)
@@ -176,7 +200,11 @@ def fill_vectors(choice: Choice, classes: Classes, members: Members, env) -> Non
             dtypes = [b.dtype for b in members.buffers]
         count = choice.threads_n
         size = max(1, 16 // max(d.bytes for d in dtypes))
-        choice.vectors[root] = _widest(arith.evaluate(classes.extents[root], env), count, size)
+        choice.vectors[root] = _widest(_together(classes, root), count, size)
+    for coarse, inner, _ in _splits(classes):
+        if coarse in choice.vectors:
+            same = min(choice.vectors[coarse], choice.vectors.get(inner, 1))
+            choice.vectors[coarse] = choice.vectors[inner] = same
 
 
 def _widest(extent: int, threads: int, most: int) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilegen import arith, ir
-from tilegen.passes.layout_classes import fragment_accesses
+from tilegen import ir
+from tilegen.passes.layout_relations import fragment_accesses, grouped
 from tilegen.passes.route_nests import route_nest
 from tilegen.passes.routes import Routes, whole_of
 from tilegen.passes.served import whole
@@ -17,8 +17,7 @@ def foreign_aliases(kernel: ir.Kernel, env: dict) -> dict[str, str]:
     for node in ir.walk(kernel.body):
         if isinstance(node, ir.Alloc) and isinstance(node.buffer, ir.Alias) and node.buffer.scope == "fragment":
             alias = node.buffer
-            own, other = ([arith.evaluate(e, env) for e in b.shape] for b in (alias, alias.base))
-            if [e for e in own if e != 1] != [e for e in other if e != 1] or alias.reinterprets:
+            if grouped(alias, env) is None:
                 found[alias.name] = f"{alias.name} is {alias.base.name} in another shape"
     return found
 

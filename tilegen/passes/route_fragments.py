@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tilegen import ir
-from tilegen.passes.layout_classes import number_nests
+from tilegen.passes.layout_relations import number_nests
 from tilegen.passes.layout_conflicts import conflicts
 from tilegen.passes.route_aliases import foreign_aliases, route_views
 from tilegen.passes.route_nests import route_nest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import ir
-from tilegen.passes.layout_classes import fragment_accesses
+from tilegen.passes.layout_relations import fragment_accesses
 from tilegen.passes.routes import Routes, whole_of
 from tilegen.passes.served import covers, unserved
 
