@@ -8,7 +8,7 @@ from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.passes.layout_classes import Classes, Key, Members, Relation
 from tilegen.passes.layout_relations import collect_classes, relations, unrelated
-from tilegen.passes.layout_threads import digits_of, divisors, refuse_turned, whole_groups
+from tilegen.passes.layout_threads import digits_of, divisors, extents_of, refuse_turned, registers, whole_groups
 from tilegen.passes.ranges import knob_values
 
 MOST_TIMES = 2                           # the registers that dimensions in one thread may cost, beside an even spread
@@ -67,23 +67,14 @@ def _check_groups(classes: Classes, members: Members, digits: dict[Key, str], th
         return
     grids = [(1, threads)]
     if "m" in digits.values():
-        grids = [(threads // n, n) for n in divisors(threads) if n & (n - 1) == 0]
+        grids = [(threads // n, n) for n in divisors(threads)
+                 if n & (n - 1) == 0 and (not members.gemms or 4 <= n <= threads // 4)]
     grids = [grid for grid in grids if whole_groups(classes, digits, *grid)]
-    fewest = sum(-(-math.prod(_extents(classes, b)) // threads) for b in members.buffers)
-    most = min((_registers(classes, members, digits, *grid) for grid in grids), default=math.inf)
+    fewest = sum(-(-math.prod(extents_of(classes, b)) // threads) for b in members.buffers)
+    choose = max if members.gemms else min             # a product chooses its grid for itself
+    most = choose((registers(classes, members, digits, *grid) for grid in grids), default=math.inf)
     if groups and members.gemms or most > MOST_TIMES * fewest + MOST_WHOLE // 8:
         raise TilegenError("TG0203", f"one thread would hold too much of {members.label}")
-
-
-def _extents(classes: Classes, buffer: ir.Buffer) -> list[int]:
-    return [arith.evaluate(e, classes.env) for e in buffer.shape]
-
-
-def _registers(classes: Classes, members: Members, digits: dict[Key, str], m: int, n: int) -> int:
-    """What one of m x n threads holds of all fragments of a component."""
-    counts = {"m": m, "n": n, "": 1}
-    return sum(math.prod(-(-extent // counts[digits.get(classes.of(b.name, d), "")])
-                         for d, extent in enumerate(_extents(classes, b))) for b in members.buffers)
 
 
 def _check(classes: Classes, threads: int) -> None:

@@ -83,6 +83,18 @@ def whole_groups(classes: Classes, digits: dict[Key, str], m: int, n: int) -> bo
     return all(size % counts[digits.get(coarse, "")] == 0 for coarse, _, size in _splits(classes))
 
 
+def extents_of(classes: Classes, buffer: ir.Buffer) -> list[int]:
+    """The extents of a buffer as numbers."""
+    return [arith.evaluate(e, classes.env) for e in buffer.shape]
+
+
+def registers(classes: Classes, members: Members, digits: dict[Key, str], m: int, n: int) -> int:
+    """What one of m x n threads holds of all fragments of a component."""
+    counts = {"m": m, "n": n, "": 1}
+    return sum(math.prod(-(-extent // counts[digits.get(classes.of(b.name, d), "")])
+                         for d, extent in enumerate(extents_of(classes, b))) for b in members.buffers)
+
+
 def _together(classes: Classes, root: Key) -> int:
     """The elements that runs and threads have to divide: those of the dimension, or of a group."""
     sizes = [size for coarse, inner, size in _splits(classes) if root in (coarse, inner)]
@@ -181,6 +193,8 @@ def _for_rows(classes, members, digits, threads, env) -> Choice:
         m = threads // n
         width = _widest(together, n, size)
         held = -(-rows // m) * -(-cols // (n * width)) * width
+        if classes.whole & set(members.roots):           # what one thread holds of the others may be more
+            held = registers(classes, members, digits, m, n)
         return (held, n < min(WARP, cols), -width, abs(n - WARP))
     best = min(along, key=cost)
     choice = Choice(threads // best, best, True, digits)
