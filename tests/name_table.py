@@ -29,10 +29,12 @@ def targets(name: str) -> str:
 
 @lru_cache
 def uses() -> dict[str, str]:
-    """{name: `file: function`} of the first kernel that uses a name: among the operations, which run on every target
+    """{name: `file: function`} of the first kernel that uses a name: among the operations and layouts, which run on every target
     against the interpreter, then among the examples, which do so too, then among the kernels of other tests."""
     found: dict[str, str] = {}
-    for folder, pattern in ((TESTS, "operations_*.py"), (TESTS.parent / "examples", "[0-9]*.py"), (TESTS, "test_*.py")):
+    places = ((TESTS, "operations_*.py"), (TESTS, "layout_*.py"), (TESTS.parent / "examples", "[0-9]*.py"),
+              (TESTS, "test_*.py"))
+    for folder, pattern in places:
         for path in sorted(folder.glob(pattern)):
             for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 for name in _names(function) if isinstance(function, ast.FunctionDef) else ():
