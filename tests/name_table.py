@@ -9,8 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import tilegen.language as T
+from tilegen.language.scalar import ScalarType
 
 TESTS = Path(__file__).parent
+_TYPES = [name for name in T.__all__ if isinstance(getattr(T, name), ScalarType)]      # also written as texts
 START, END = "<!-- names: written by pytest tests/test_names.py --update-golden -->", "<!-- end of names -->"
 
 # What the interpreter and the CPU, which run a block as a whole, do not have.
@@ -32,9 +34,7 @@ def uses() -> dict[str, str]:
     """{name: `file: function`} of the first kernel that uses a name: among the operations and layouts, which run on every target
     against the interpreter, then among the examples, which do so too, then among the kernels of other tests."""
     found: dict[str, str] = {}
-    places = ((TESTS, "operations_*.py"), (TESTS, "layout_*.py"), (TESTS.parent / "examples", "[0-9]*.py"),
-              (TESTS, "test_*.py"))
-    for folder, pattern in places:
+    for folder, pattern in ((TESTS, "operations_*.py"), (TESTS.parent / "examples", "[0-9]*.py"), (TESTS, "*.py")):
         for path in sorted(folder.glob(pattern)):
             for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 for name in _names(function) if isinstance(function, ast.FunctionDef) else ():
@@ -46,8 +46,9 @@ def _names(function: ast.FunctionDef) -> list[str]:
     """The names of T that a function uses, without those of its decorators but for T.prim_func and T.macro."""
     marks = {id(n) for mark in function.decorator_list for n in ast.walk(mark)
              if ast.unparse(mark) not in ("T.macro", "T.prim_func")}
-    return [n.attr for n in ast.walk(function) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
-            and n.value.id == "T" and id(n) not in marks]
+    nodes = [n for n in ast.walk(function) if id(n) not in marks]
+    return [n.attr for n in nodes if isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "T"] + \
+        [n.value for n in nodes if isinstance(n, ast.Constant) and n.value in _TYPES]
 
 
 def meaning(name: str) -> str:

@@ -146,3 +146,15 @@ def elements_of_half_a_byte(X: T.Tensor[("M", 32), T.int4], Y: T.Tensor[("M", 32
         T.copy(Y[b * 4, 0], high)
         for i, j in T.Parallel(4, 32):
             Z[b * 4 + i, j] = low[i, j] * high[i, 31 - j]
+
+
+@case({"N": 64})
+def layout_of_a_fragment(X: T.Tensor[("N", 32), "float32"], Y: T.Tensor[("N", 32), "float32"]):
+    """Rows go to threads in turn: which thread holds what changes no result."""
+    with T.Kernel(T.ceildiv(N, 32), threads=32) as b:
+        tile = T.alloc_fragment((32, 32), "float32")
+        T.annotate_layout({tile: T.Fragment((32, 32), lambda i, j: (i, j))})
+        T.copy(X[b * 32, 0], tile)
+        for i, j in T.Parallel(32, 32):
+            tile[i, j] = tile[i, j] * 2.0
+        T.copy(tile, Y[b * 32, 0])

@@ -26,13 +26,10 @@ MATH = "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos ata
 OTHERS = "sync_threads use_swizzle annotate_layout annotate_safe_value print device_assert assume cast " \
     "import_source call_extern transpose rng_init rng_rand rng_rand_float"
 STARRED = " ".join((PROGRAM, BUFFERS, TILES, LOOPS, REDUCTIONS, ATOMICS, MATH, OTHERS)).split()
-# Names that another part of this release brings.
-COMING = {"annotate_layout"}
-
 
 @pytest.mark.parametrize("name", STARRED)
 def test_a_name_that_people_use_is_there(name):
-    assert name in T.__all__ or name in COMING
+    assert name in T.__all__
 
 
 @pytest.mark.parametrize("name", T.__all__)
