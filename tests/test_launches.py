@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+import types
 
 import numpy
 import pytest
 from operations_launches import in_macros, split_depth
-from stand_ins import CupyModule
+from stand_ins import CupyModule, Tensor, torch_module
 
 import tilegen
 import tilegen.language as T
@@ -14,6 +15,8 @@ from tilegen import explain
 from tilegen.build import cxx
 from tilegen.errors import TilegenError
 from tilegen.merging import difference
+from tilegen.runtime import hip
+from tilegen.runtime.binding import Binder
 from tilegen.runtime.contract import read_contract
 
 
@@ -59,6 +62,58 @@ def test_cupy_gets_the_launches_in_order(monkeypatch):
         ((3, 3, 3), (128, 1, 1), 5), ((2, 70, 1), (64, 1, 1), 5)]
     moved = [call for call in module.calls if call[0] in ("to device", "to host")]
     assert [call[:2] for call in moved] == [("to device", 28000), ("to device", 36000), ("to host", 25200)]
+
+
+def test_workspaces_live_as_long_as_a_stream_of_its_own_uses_them(monkeypatch):
+    module = CupyModule(None)
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    monkeypatch.setitem(sys.modules, "torch", torch_module(stream=33))
+    kernel = tilegen.load(made("cuda").source)
+    on_gpu = [Tensor(array, "cuda", 0) for array in operands()]
+    kernel(*on_gpu)
+    assert not kernel._kernel.held and module.launches[-1].stream == 33, "torch's own stream orders its memory"
+    kernel(*on_gpu, stream=5)
+    (event, bound), = kernel._kernel.held
+    assert "partial" in bound.arrays and ("record", 5) in module.calls
+    event.done = True
+    kernel(*on_gpu, stream=5)
+    assert [held for held, _ in kernel._kernel.held] != [event]
+
+
+class _Hip:
+    """What the launcher asks of pyhip, recorded."""
+
+    hipError = RuntimeError
+
+    def __init__(self):
+        self.launches = []
+
+    def hipModuleLoadData(self, image):
+        return "module"
+
+    def hipModuleGetFunction(self, module, name):
+        return name
+
+    def hipModuleLaunchKernel(self, function, *rest):
+        *geometry, shared, stream, arguments = rest
+        self.launches.append((function, tuple(geometry[:3]), tuple(geometry[3:]), shared, stream,
+                              [name for name, _ in arguments._fields_]))
+
+
+def test_hip_gets_the_launches_in_order(monkeypatch, tmp_path):
+    fake = _Hip()
+    monkeypatch.setitem(sys.modules, "torch", torch_module(stream=33))
+    monkeypatch.setattr(hip.hiprtc, "require_pyhip", lambda: (fake, None))
+    image = tmp_path / "image"
+    image.write_bytes(b"code")
+    contract = read_contract(made("hip").source)
+    bound = Binder(contract).bind(tuple(Tensor(array, "cuda", 0) for array in operands()), {})
+    kernel = hip.HipKernel(types.SimpleNamespace(path=image), contract)
+    kernel.launch(bound, kernel.prepare(bound))
+    assert [(name, grid, block) for name, grid, block, *_ in fake.launches] == [
+        ("split_depth_1", (3, 3, 3), (128, 1, 1)), ("split_depth_2", (2, 70, 1), (64, 1, 1))]
+    assert [len(names) for *_, names in fake.launches] == [6, 4]
+    assert fake.launches[0][3] > 0 and fake.launches[0][4] == 33
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda"])
