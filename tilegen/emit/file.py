@@ -63,6 +63,7 @@ class Frame:
 
     def __init__(self, kernel: ir.Kernel, target: Target, whole: ir.Kernel) -> None:
         self.kernel, self.target, self.whole = kernel, target, whole
+        self.known: set[str] = set()         # layout functions that an earlier launch has declared alike
         self.plan: KernelPlan = kernel.plan
         ranges = collect(kernel).ranges | {c.name: (c.value, c.value) for c in self.plan.constants}
         self.own = {n.name for n in ir.walk(whole) if isinstance(n, (ir.Var, ir.Buffer))}
@@ -88,7 +89,7 @@ class Frame:
             type=self.target.type,
             target=self.target,
             body=statements,
-            axes=[a for a in self.plan.axes if a.name + "(" in statements],
+            axes=[a for a in self.plan.axes if a.name + "(" in statements and a.name not in self.known],
             places=[self.place_function(name, place) for name, place in self.plan.places.items()
                     if name + "(" in statements],
         )

@@ -39,26 +39,31 @@ class Spoken:
 def parts(kernel: ir.Kernel, original: ir.Kernel, target: Target, frames: list) -> list[Part]:
     """The launches in order. `frames` are those of `emit/file.py`, one for each."""
     result: list[Part] = []
-    taken: dict[str, Constant | None] = {}           # by name; None for functions and types
+    taken: dict[str, Constant | str] = {}            # by name; the text of functions, '' for types
     for number, (frame, before) in enumerate(zip(frames, launches_of(original)), 1):
         own = {k.name for k in kernel.knobs}
         constants = all_constants(frame.kernel, before)
-        declared = [axis.name for axis in frame.plan.axes]
-        declared += _MEMORY[target.family] if frame.plan.shared else ()
-        names = _renamed([c for c in constants if c.name not in own], declared, taken, number)
+        names = _renamed([c for c in constants if c.name not in own], taken, number)
+        declared = {axis.name: _with_names(frame.layout_function(axis), names) for axis in frame.plan.axes}
+        frame.known = {name for name, text in declared.items() if taken.get(name) == text}
+        declared |= dict.fromkeys(_MEMORY[target.family] if frame.plan.shared else (), "")
+        names |= {name: f"{name}_{number}" for name in declared if name in taken and name not in frame.known}
         values = {old: ir.Var(new, kind="knob") for old, new in names.items()}
         constants = [replace(c, name=names.get(c.name, c.name), expr=c.expr and ir.substitute(c.expr, values))
                      for c in constants]
         checks = tuple(replace(c, condition=ir.substitute(c.condition, values)) for c in frame.plan.checks)
-        taken |= {names.get(name, name): None for name in declared} | {c.name: c for c in constants}
-        result.append(Part(frame, _with_names(frame.kernel_text(), names), tuple(constants), checks, names))
+        text = _with_names(frame.kernel_text(), names)
+        written = {names.get(name, name): one for name, one in declared.items()}
+        taken |= {name: one for name, one in written.items() if re.search(rf"\b{name}\b", text)}
+        taken |= {c.name: c for c in constants}
+        result.append(Part(frame, text, tuple(constants), checks, names))
     return result
 
 
-def _renamed(constants: list[Constant], declared: list[str], taken: dict, number: int) -> dict[str, str]:
+def _renamed(constants: list[Constant], taken: dict, number: int) -> dict[str, str]:
     """{name: new name} for what is declared otherwise by an earlier launch: `THREADS_2` in the second one. A
     constant that is the same in both is one constant."""
-    names = {name: f"{name}_{number}" for name in declared if name in taken}
+    names: dict[str, str] = {}
     while True:
         more = {c.name: f"{c.name}_{number}" for c in constants if c.name not in names and c.name in taken
                 and (taken[c.name] != c or c.expr is not None and arith.names(c.expr) & set(names))}
