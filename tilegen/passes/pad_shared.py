@@ -14,7 +14,7 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.layout import Swizzle
 from tilegen.passes.planner import Planner, tile_name
-from tilegen.passes.shared_accesses import Access, accesses, passes
+from tilegen.passes.shared_accesses import Access, accesses, conflicts, passes
 from tilegen.plan import MmaChoice, PlacedBuffer, SwizzledBuffer
 from tilegen.targets.base import Target
 
@@ -51,7 +51,18 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         return changed.get(node.name) if isinstance(node, ir.Buffer) and node.scope == "shared" else None
 
     body = ir.rewrite(kernel.body, rule) if changed else kernel.body
-    return planner.finish(body, notes=kernel.plan.notes + tuple(notes))
+    result = planner.finish(body)
+    if notes:
+        notes.append(("bank conflicts", _total(result, target)))
+    return replace(result, plan=replace(result.plan, notes=kernel.plan.notes + tuple(notes)))
+
+
+def _total(kernel: ir.Kernel, target: Target) -> str:
+    """The static count, in words."""
+    found = conflicts(kernel, target)
+    more = [f"{buffer} ({what}: {count + 1} passes)" for buffer, what, count in found if count]
+    return f"{sum(count for *_, count in found)} in {len(found)} accesses of a warp to shared tiles" + \
+        (f": {', '.join(more)}" if more else "")
 
 
 def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int, bool, str]:

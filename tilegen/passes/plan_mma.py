@@ -40,22 +40,28 @@ _NAMES = {
 
 def plan_mma(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
+    notes: dict[tuple[str, str], None] = {}
 
     def loops(node):
-        return _ahead(planner, node) if isinstance(node, ir.For) and isinstance(node.plan, PipelinePlan) else None
+        if not (isinstance(node, ir.For) and isinstance(node.plan, PipelinePlan)):
+            return None
+        why_not = mma_ahead.why_one_set(planner, node)
+        for gemm in (n for n in ir.walk(node.body) if isinstance(n, ir.Gemm) and isinstance(n.plan, MmaChoice)):
+            notes[f"operands of {gemm.c.buffer.name}", f"loaded when they are needed: {why_not}" if why_not else
+                  "loaded one mma step ahead, also across the steps of the loop"] = None
+        return None if why_not else _ahead(planner, node)
 
     def gemms(node):
         if isinstance(node, ir.Gemm) and isinstance(node.plan, MmaChoice):
             return replace(node, plan=_gemm(planner, node))
         return None
 
-    return planner.finish(ir.rewrite(ir.rewrite(kernel.body, loops), gemms))
+    body = ir.rewrite(ir.rewrite(kernel.body, loops), gemms)
+    return planner.finish(body, notes=kernel.plan.notes + tuple(notes))
 
 
-def _ahead(planner: Planner, loop: ir.For) -> ir.For | None:
-    """A pipelined loop whose product loads its operands ahead, see mma_ahead.py; None for others."""
-    if mma_ahead.why_one_set(planner, loop):
-        return None
+def _ahead(planner: Planner, loop: ir.For) -> ir.For:
+    """A pipelined loop whose product loads its operands ahead, see mma_ahead.py."""
     names, gemm = mma_ahead.names(planner, loop), loop.body[-1]
     plan = _gemm(planner, gemm)
     depth, step = plan.values["depth"], plan.values["step"]

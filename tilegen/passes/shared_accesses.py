@@ -17,7 +17,7 @@ from tilegen.passes.plan_copies import block_width, register_width
 from tilegen.passes.plan_gemm import along_width
 from tilegen.passes.plan_stmatrix import stores_matrices
 from tilegen.passes.planner import Planner, unit
-from tilegen.plan import MmaChoice, SwizzledBuffer
+from tilegen.plan import MmaChoice, PlacedBuffer, SwizzledBuffer
 from tilegen.targets.base import Target
 
 Indices = tuple[int, ...]
@@ -179,11 +179,11 @@ def _of_matrix(form: str, k_first: bool, lead: Indices, buffer: ir.Buffer) -> Ac
 
 def conflicts(kernel: ir.Kernel, target: Target) -> list[tuple[str, str, int]]:
     """(buffer, what, passes beyond the first) of every access of a warp to shared memory, from a kernel that has
-    come as far as pad_shared: the static count of bank conflicts."""
+    come as far as pad_shared: the static count of bank conflicts. Tiles that lie as the kernel asks are left out."""
     planner = Planner(kernel, target)
     found = []
     for node in ir.walk(kernel.body):
-        if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared"):
+        if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared") or isinstance(node.buffer, PlacedBuffer):
             continue
         cols = planner.value(node.buffer.shape[-1]) or 1
         swizzle = Swizzle.of(cols, 16 // node.buffer.dtype.bytes) if isinstance(node.buffer, SwizzledBuffer) else None
