@@ -206,3 +206,17 @@ class KernelPlan:
     notes: tuple[tuple[str, str], ...] = ()        # (subject, reason), in order of decision
     order: BlockOrder | None = None
     places: dict[str, Placement] = field(hash=False, default_factory=dict)      # of shared tiles, by accessor
+    phases: dict[str, int] = field(hash=False, default_factory=dict)    # of shared tiles that share their place
+
+    @property
+    def shared_groups(self) -> tuple[tuple[tuple[SharedBuffer, ...], ...], ...]:
+        """The members of Smem: for each place the phases that lie on top of each other, most often one."""
+        alone = tuple(((p,),) for p in self.shared if p.buffer.name not in self.phases)
+        numbers = sorted(set(self.phases.values()))
+        together = tuple(tuple(p for p in self.shared if self.phases.get(p.buffer.name) == n) for n in numbers)
+        return ((together,) if together else ()) + alone
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of Smem."""
+        return sum(max(sum(p.bytes for p in phase) for phase in group) for group in self.shared_groups)

@@ -177,15 +177,14 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
     if (0 < steps) fetch_step(0);
     for (int ko = 0; ko < steps; ++ko) {
         __syncthreads();  // why: nobody still reads the tiles of the step before
-        // 06_gemm.py:19  T.copy(A[by * BM, ko * BK], A_shared)
+        // A_next into A_shared
         #pragma unroll
         for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
             const int e = first + threadIdx.x * A_VEC;
             const int row = e / BK, col = e % BK;
             store_vector<A_VEC>(&s.A_shared[row][col], &A_next[first / THREADS]);
         }
-
-        // 06_gemm.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
+        // B_next into B_shared
         #pragma unroll
         for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
             const int e = first + threadIdx.x * B_VEC;
@@ -238,8 +237,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [126, 128], "17": [129, 134], "19": [135, 187], "20": [155, 197], "18": [176,
-//     179], "21": [198, 220], "22": [221, 230]}}
+//   "map": {"13": [126, 128], "17": [129, 134], "19": [135, 154], "20": [155, 175], "18": [176,
+//     196], "21": [197, 219], "22": [220, 229]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

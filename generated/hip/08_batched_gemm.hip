@@ -163,15 +163,14 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
-        // 08_batched_gemm.py:19  T.copy(A[bz, by * BM, ko * BK], A_shared)
+        // A_next into A_shared
         #pragma unroll
         for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
             const int e = first + threadIdx.x * A_VEC;
             const int row = e / BK, col = e % BK;
             store_vector<A_VEC>(&s.A_shared[stage][row][col], &A_next[first / THREADS]);
         }
-
-        // 08_batched_gemm.py:20  T.copy(B[bz, bx * BN, ko * BK], B_shared)
+        // B_next into B_shared
         #pragma unroll
         for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
             const int e = first + threadIdx.x * B_VEC;
@@ -237,8 +236,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [113, 115], "17": [116, 121], "19": [122, 173], "20": [143, 182], "18": [183,
-//     192], "21": [193, 217], "22": [218, 228]}}
+//   "map": {"13": [113, 115], "17": [116, 121], "19": [122, 142], "20": [143, 181], "18": [182,
+//     191], "21": [192, 216], "22": [217, 227]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -186,15 +186,14 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
-        // 09_gemm_tensor_core.py:19  T.copy(A[by * BM, ko * BK], A_shared)
+        // A_next into A_shared
         #pragma unroll
         for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
             const int e = first + threadIdx.x * A_VEC;
             const int row = e / BK, col = e % BK;
             store_vector<A_VEC>(&s.A_shared[stage][row][col], &A_next[first / THREADS]);
         }
-
-        // 09_gemm_tensor_core.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
+        // B_next into B_shared
         #pragma unroll
         for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
             const int e = first + threadIdx.x * B_VEC;

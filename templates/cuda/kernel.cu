@@ -1,8 +1,24 @@
 <% if plan.shared %>
 ${ frame.heading("Shared memory") }
 struct Smem {
-//% for place in plan.shared
-    alignas(16) ${ type(place.buffer.dtype) } ${ place.buffer.name }${ frame.shape(place.buffer) };${ "  // " ~ place.reason if place.reason else "" }
+//% for group in plan.shared_groups
+//% if group | length > 1
+    union {  // tiles that are in use one after the other
+//% for phase in group
+//% if phase | length == 1
+        ${ frame.member(phase[0]) }
+//% else
+        struct {
+//% for place in phase
+            ${ frame.member(place) }
+//% endfor
+        };
+//% endif
+//% endfor
+    };
+//% else
+    ${ frame.member(group[0][0]) }
+//% endif
 //% endfor
 };
 constexpr int SMEM_BYTES = ${ e(frame.shared_size()) };

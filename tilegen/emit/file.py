@@ -17,7 +17,7 @@ from tilegen.launches import launches_of
 from tilegen.layout import Axis, thread_name
 from tilegen.passes.planner import memory_name
 from tilegen.passes.ranges import collect
-from tilegen.plan import KernelPlan
+from tilegen.plan import KernelPlan, SharedBuffer
 from tilegen.targets.base import Target
 from tilegen.wishes import Placement
 
@@ -175,13 +175,27 @@ class Frame:
     def shared_size(self) -> ir.Expr:
         """The bytes of Smem as an expression of the knobs: members start at multiples of 16."""
         total: ir.Expr = ir.Const(0)
-        for place in self.plan.shared:
-            size = arith.product([ir.Const(place.buffer.dtype.bytes), *place.buffer.shape])
-            if place.exact % 16:
-                size = arith.multiply(arith.ceildiv(size, 16), 16)
-            total = arith.add(total, size)
+        for group in self.plan.shared_groups:
+            largest, *others = [_bytes(phase) for phase in group]
+            for other in others:
+                largest = ir.Select(arith.binary(">", largest, other), largest, other, largest.dtype)
+            total = arith.add(total, largest)
         return total
+
+    def member(self, place: SharedBuffer) -> str:
+        """`alignas(16) float A_shared[BM][BK];`"""
+        kind, why = self.target.type(place.buffer.dtype), f"  // {place.reason}" if place.reason else ""
+        return f"alignas(16) {kind} {place.buffer.name}{self.shape(place.buffer)};{why}"
 
     def shape(self, buffer: ir.Buffer) -> str:
         """[BM][BK]"""
         return "".join(f"[{self.e(x)}]" for x in buffer.shape)
+
+
+def _bytes(places: tuple[SharedBuffer, ...]) -> ir.Expr:
+    """The bytes of tiles beside each other."""
+    total: ir.Expr = ir.Const(0)
+    for place in places:
+        size = arith.product([ir.Const(place.buffer.dtype.bytes), *place.buffer.shape])
+        total = arith.add(total, arith.multiply(arith.ceildiv(size, 16), 16) if place.exact % 16 else size)
+    return total

@@ -79,6 +79,8 @@ def _ledger(kernel: ir.Kernel, target: Target) -> str:
     sizes = {p.buffer.name: p.bytes if target.family == "gpu" else p.exact for p in placed}
     if len(sizes) == 1:
         return f"{label}{_parts(sizes)} bytes{per}.{threads}"
+    if kernel.plan.phases:
+        return f"{label}{kernel.plan.shared_bytes} bytes{per}, {len(sizes)} tiles, some in the same place.{threads}"
     head = f"{label}{sum(sizes.values())} bytes{per} = "
     room = COLUMNS - len("// .") - len(head) - len(threads)
     return f"{head}{_fitting(sizes, room)}.{threads}"

@@ -188,7 +188,7 @@ class Emitter:
         head = origin(s)
         load = self.body(s.body[:plan.producers], spaced=True)
         self._last_origin = head
-        keep = self.body(s.body[plan.producers:plan.ahead], spaced=True)
+        keep = "\n".join(self._kept(copy) for copy in s.body[plan.producers:plan.ahead])
         self._last_origin = head
         sync = origin(plan.sync) if plan.sync else ""
         first, steps = plan.operands, arith.subtract(plan.stages, 1)
@@ -198,6 +198,13 @@ class Emitter:
                            stage=arith.modulo(arith.subtract(s.var, s.start), plan.stages),
                            first=arith.add(s.start, steps), later=arith.add(s.var, steps),
                            pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[plan.ahead:], spaced=True))
+
+    def _kept(self, s: ir.Stmt) -> str:
+        """Registers of a pipelined loop on their way into a tile."""
+        text = self.body((s,), comments=False)
+        if not isinstance(s, ir.Copy):
+            return text
+        return f"// {dict(s.options)['keep'].name} into {s.dst.buffer.name}\n{text}"
 
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""

@@ -34,6 +34,7 @@ from tilegen.passes.plan_syncs import plan_syncs
 from tilegen.passes.plan_votes import plan_votes
 from tilegen.passes.place_annotated import place_annotated
 from tilegen.passes.route_fragments import route_fragments
+from tilegen.passes.share_places import share_places
 from tilegen.passes.simplify import simplify
 from tilegen.passes.stage_operands import stage_operands
 from tilegen.passes.stage_reductions import stage_reductions
@@ -45,8 +46,8 @@ PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, expand_prints, stage_reductions, place_annotated, route_fragments,
             pack_products, choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared,
             plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce,
-            plan_scan, plan_votes, plan_storage, plan_syncs, insert_barriers, place_shared, plan_occupancy,
-            order_blocks, check_complete),
+            plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers, place_shared,
+            plan_occupancy, order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 

@@ -28,9 +28,14 @@ class Since:
     read: set[str] = field(default_factory=set)
     updated: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
+    phases: dict[str, int] = field(default_factory=dict)      # of tiles that share their place with others
 
     def copy(self) -> Since:
-        return Since(set(self.written), set(self.read), set(self.updated), set(self.stored))
+        return Since(set(self.written), set(self.read), set(self.updated), set(self.stored), self.phases)
+
+    def fresh(self) -> Since:
+        """After a barrier."""
+        return Since(phases=self.phases)
 
     def merge(self, other: Since) -> None:
         self.written |= other.written
@@ -46,7 +51,7 @@ class Since:
 
 
 def insert_barriers(kernel: ir.Kernel, target: Target) -> ir.Kernel:
-    body, _ = _sequence(kernel.body, Since(), None, differing(kernel))
+    body, _ = _sequence(kernel.body, Since(phases=kernel.plan.phases), None, differing(kernel))
     return replace(kernel, body=body)
 
 
@@ -58,7 +63,7 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
         if isinstance(s, ir.Sync):
             _refuse_divergence(s, divergent, s.reason)
             result.append(s)
-            since = Since()
+            since = since.fresh()
             continue
         if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote)):
             _refuse_divergence(s, divergent, "the threads exchange values")
@@ -66,7 +71,7 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
         if reason:
             _refuse_divergence(s, divergent, reason)
             result.append(ir.Sync(reason, loc=s.loc))
-            since = Since()
+            since = since.fresh()
         reads, writes = _own_accesses(s)
         since.read |= {b.name for b in reads if b.scope == "shared"}
         if not _is_awaited(s):
@@ -80,7 +85,7 @@ def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt
     """The statement with barriers inside its body."""
     inner = divergent or (s if depends_on_thread(heads(s), own) else None)
     if isinstance(s, ir.For) and isinstance(s.plan, PipelinePlan):
-        s, after = _pipeline(s, inner, own)
+        s, after = _pipeline(s, since, inner, own)
         after.merge(since)
         return s, after
     if isinstance(s, (ir.For, ir.While)):
@@ -98,12 +103,12 @@ def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt
     return s, since
 
 
-def _pipeline(s: ir.For, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
+def _pipeline(s: ir.For, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
     """Each step of a pipelined loop begins with its own barrier, which orders it after all of the step before;
     what is loaded for other steps goes to other stages."""
     _refuse_divergence(s, divergent, "each step of the pipeline")
     ahead, rest = s.body[:s.plan.ahead], s.body[s.plan.ahead:]
-    rest, after = _sequence(rest, Since(), None, own)
+    rest, after = _sequence(rest, since.fresh(), None, own)
     after.read |= {c.dst.buffer.name for c in ir.walk(ahead) if isinstance(c, ir.Copy)}
     return replace(s, body=ahead + rest), after
 
@@ -124,6 +129,10 @@ def _hazard(accesses, since: Since) -> str:
             return f"nobody still reads {name} when it is overwritten"
         if name in since.written:
             return f"the earlier writes to {name} come first"
+        phase = since.phases.get(name)
+        before = [n for n in (*since.read, *since.written) if phase is not None and since.phases.get(n, phase) != phase]
+        if before:
+            return f"nobody still uses {min(before)}, whose place {name} takes"
     return ""
 
 

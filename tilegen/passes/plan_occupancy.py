@@ -34,7 +34,7 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     needed = max(_LEAST_REGISTERS, _live(kernel) + _operands(kernel) + _OTHER_REGISTERS)
     blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), target.resident_threads // threads)
     blocks = min(blocks, target.resident_blocks)
-    shared = sum(place.bytes for place in plan.shared)
+    shared = plan.shared_bytes
     if shared:
         blocks = min(blocks, target.max_shared // (shared + 1024))
     blocks = max(1, blocks)
