@@ -148,6 +148,7 @@ CODES: dict[str, str] = {
     "TG0206": "a layout that gives two elements one place",
     "TG0207": "too many registers",
     "TG0208": "an access to a fragment that its layout cannot serve",
+    "TG0209": "an order or stage of T.Pipelined that would change the result",
     "TG0301": "no compiler found",
     "TG0302": "the compiler refused the source",
     "TG0303": "the cache folder cannot be used",

@@ -173,15 +173,16 @@ class SynchronousPlan:
 
 @dataclass(frozen=True)
 class SharedBuffer:
-    """A shared buffer's place: `exact` are its bytes, `bytes` those rounded up to a multiple of 16."""
+    """A shared buffer's place: `exact` are its bytes, `bytes` those rounded up to a multiple of `alignment`."""
 
     buffer: ir.Buffer
     exact: int
     reason: str = ""
+    alignment: int = 16                  # of its first byte: 128 where an instruction reads rows of 128 bytes
 
     @property
     def bytes(self) -> int:
-        return -(-self.exact // 16) * 16
+        return -(-self.exact // self.alignment) * self.alignment
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,11 @@ class KernelPlan:
         numbers = sorted(set(self.phases.values()))
         together = tuple(tuple(p for p in self.shared if self.phases.get(p.buffer.name) == n) for n in numbers)
         return ((together,) if together else ()) + alone
+
+    @property
+    def shared_alignment(self) -> int:
+        """What the first byte of Smem has to be a multiple of."""
+        return max((p.alignment for p in self.shared), default=16)
 
     @property
     def shared_bytes(self) -> int:

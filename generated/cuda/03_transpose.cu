@@ -22,6 +22,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * BT * (BT + TILE_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- The kernel --------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N)
 //   "params": [{"name": "A", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "B", "dtype": "float32", "shape": ["N", "M"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "03_transpose.py:10", "ir": "sha256:7fb110a6d841499d",
-//   "map": {"11": [33, 35], "13": [36, 45], "14": [46, 53]}}
+//   "map": {"11": [34, 36], "13": [37, 46], "14": [47, 54]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

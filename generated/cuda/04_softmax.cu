@@ -141,6 +141,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * THREADS;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -246,9 +247,9 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN"], "source": "04_softmax.py:10",
 //   "ir": "sha256:13675167a5e834eb",
-//   "map": {"13": [159, 161], "14": [162, 164], "15": [165, 167], "16": [168, 170], "17": [171,
-//     181], "18": [182, 190], "20": [191, 200], "21": [201, 207], "23": [208, 217], "24": [218,
-//     222], "26": [223, 229], "28": [230, 239]}}
+//   "map": {"13": [160, 162], "14": [163, 165], "15": [166, 168], "16": [169, 171], "17": [172,
+//     182], "18": [183, 191], "20": [192, 201], "21": [202, 208], "23": [209, 218], "24": [219,
+//     223], "26": [224, 230], "28": [231, 240]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -108,6 +108,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * THREADS;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -213,10 +214,10 @@ layernorm(const float* __restrict__ X, const float* __restrict__ weight,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "Y", "dtype": "float32",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"], "requires": ["N <= BN"],
 //   "source": "05_layernorm.py:10", "ir": "sha256:e50248b340d605c3",
-//   "map": {"14": [126, 128], "15": [129, 131], "16": [132, 134], "17": [135, 137], "18": [138,
-//     140], "19": [141, 143], "20": [144, 146], "21": [147, 153], "22": [154, 162], "23": [163,
-//     170], "26": [171, 178], "27": [179, 180], "29": [181, 187], "30": [188, 194], "31": [195,
-//     199], "33": [200, 205]}}
+//   "map": {"14": [127, 129], "15": [130, 132], "16": [133, 135], "17": [136, 138], "18": [139,
+//     141], "19": [142, 144], "20": [145, 147], "21": [148, 154], "22": [155, 163], "23": [164,
+//     171], "26": [172, 179], "27": [180, 181], "29": [182, 188], "30": [189, 195], "31": [196,
+//     200], "33": [201, 206]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

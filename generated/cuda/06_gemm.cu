@@ -155,6 +155,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * STAGES * BM * (BK + A_PAD) + 4 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -275,8 +276,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [174, 176], "17": [177, 181], "19": [182, 201], "20": [202, 222], "18": [223,
-//     234], "21": [235, 257], "22": [258, 267]}}
+//   "map": {"13": [175, 177], "17": [178, 182], "19": [183, 202], "20": [203, 223], "18": [224,
+//     235], "21": [236, 258], "22": [259, 268]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

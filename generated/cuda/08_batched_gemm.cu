@@ -143,6 +143,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * STAGES * BM * (BK + A_PAD) + 4 * STAGES * BN * (BK + B_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -264,8 +265,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [159, 161], "17": [162, 166], "19": [167, 187], "20": [188, 209], "18": [210,
-//     221], "21": [222, 244], "22": [245, 255]}}
+//   "map": {"13": [160, 162], "17": [163, 167], "19": [168, 188], "20": [189, 210], "18": [211,
+//     222], "21": [223, 245], "22": [246, 256]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -269,6 +269,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------

@@ -139,6 +139,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * THREADS;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -244,9 +245,9 @@ softmax(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN"], "source": "04_softmax.py:10",
 //   "ir": "sha256:13675167a5e834eb",
-//   "map": {"13": [157, 159], "14": [160, 162], "15": [163, 165], "16": [166, 168], "17": [169,
-//     179], "18": [180, 188], "20": [189, 198], "21": [199, 205], "23": [206, 215], "24": [216,
-//     220], "26": [221, 227], "28": [228, 237]}}
+//   "map": {"13": [158, 160], "14": [161, 163], "15": [164, 166], "16": [167, 169], "17": [170,
+//     180], "18": [181, 189], "20": [190, 199], "21": [200, 206], "23": [207, 216], "24": [217,
+//     221], "26": [222, 228], "28": [229, 238]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -107,6 +107,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * THREADS;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -212,10 +213,10 @@ layernorm(const float* __restrict__ X, const float* __restrict__ weight,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "Y", "dtype": "float32",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"], "requires": ["N <= BN"],
 //   "source": "05_layernorm.py:10", "ir": "sha256:e50248b340d605c3",
-//   "map": {"14": [125, 127], "15": [128, 130], "16": [131, 133], "17": [134, 136], "18": [137,
-//     139], "19": [140, 142], "20": [143, 145], "21": [146, 152], "22": [153, 161], "23": [162,
-//     169], "26": [170, 177], "27": [178, 179], "29": [180, 186], "30": [187, 193], "31": [194,
-//     198], "33": [199, 204]}}
+//   "map": {"14": [126, 128], "15": [129, 131], "16": [132, 134], "17": [135, 137], "18": [138,
+//     140], "19": [141, 143], "20": [144, 146], "21": [147, 153], "22": [154, 162], "23": [163,
+//     170], "26": [171, 178], "27": [179, 180], "29": [181, 187], "30": [188, 194], "31": [195,
+//     199], "33": [200, 205]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -107,6 +107,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * BM * (BK + A_PAD) + 4 * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -237,8 +238,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [126, 128], "17": [129, 134], "19": [135, 154], "20": [155, 175], "18": [176,
-//     196], "21": [197, 219], "22": [220, 229]}}
+//   "map": {"13": [127, 129], "17": [130, 135], "19": [136, 155], "20": [156, 176], "18": [177,
+//     197], "21": [198, 220], "22": [221, 230]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

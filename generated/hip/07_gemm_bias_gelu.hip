@@ -121,6 +121,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * STAGES * BM * (BK + A_PAD) + 2 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -278,9 +279,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [140, 142], "19": [143, 144], "20": [145, 150], "22": [151, 170], "23": [171,
-//     208], "21": [209, 218], "24": [219, 243], "25": [244, 250], "26": [251, 259], "28": [260,
-//     269]}}
+//   "map": {"15": [141, 143], "19": [144, 145], "20": [146, 151], "22": [152, 171], "23": [172,
+//     209], "21": [210, 219], "24": [220, 244], "25": [245, 251], "26": [252, 260], "28": [261,
+//     270]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

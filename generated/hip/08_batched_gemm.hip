@@ -97,6 +97,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * STAGES * BM * (BK + A_PAD) + 4 * STAGES * BN * (BK + B_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -236,8 +237,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [113, 115], "17": [116, 121], "19": [122, 142], "20": [143, 181], "18": [182,
-//     191], "21": [192, 216], "22": [217, 227]}}
+//   "map": {"13": [114, 116], "17": [117, 122], "19": [123, 143], "20": [144, 182], "18": [183,
+//     192], "21": [193, 217], "22": [218, 228]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -119,6 +119,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * STAGES * BM * (BK + A_PAD) + 2 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------

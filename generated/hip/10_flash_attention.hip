@@ -162,6 +162,7 @@ struct Smem {
 constexpr int SMEM_BYTES =
     2 * BM * (BN + P_STAGED_PAD) + 2 * BM * (D + Q_PAD) + 2 * BN * (D + K_PAD) + 2 * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -407,12 +408,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "64"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:10", "ir": "sha256:96b56a7fe9090542",
-//   "map": {"13": [182, 184], "17": [185, 187], "18": [188, 190], "20": [191, 193], "21": [194,
-//     196], "23": [197, 199], "24": [200, 216], "25": [217, 217], "26": [218, 219], "27": [220,
-//     224], "28": [225, 228], "29": [229, 246], "30": [247, 263], "31": [264, 289], "32": [290,
-//     291], "33": [292, 300], "35": [301, 304], "36": [305, 313], "37": [314, 319], "39": [320,
-//     328], "40": [329, 334], "43": [335, 340], "45": [341, 346], "46": [347, 379], "47": [380,
-//     386], "49": [387, 397]}}
+//   "map": {"13": [183, 185], "17": [186, 188], "18": [189, 191], "20": [192, 194], "21": [195,
+//     197], "23": [198, 200], "24": [201, 217], "25": [218, 218], "26": [219, 220], "27": [221,
+//     225], "28": [226, 229], "29": [230, 247], "30": [248, 264], "31": [265, 290], "32": [291,
+//     292], "33": [293, 301], "35": [302, 305], "36": [306, 314], "37": [315, 320], "39": [321,
+//     329], "40": [330, 335], "43": [336, 341], "45": [342, 347], "46": [348, 380], "47": [381,
+//     387], "49": [388, 398]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

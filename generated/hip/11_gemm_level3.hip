@@ -148,6 +148,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * block_M * (block_K + A_PAD) + 2 * block_K * (block_N + 4);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -259,9 +260,9 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [167, 168], "18": [169, 171], "19": [172, 173], "20": [174, 178], "21": [179,
-//     198], "22": [199, 214], "23": [215, 215], "24": [216, 217], "25": [218, 241], "26": [242,
-//     251]}}
+//   "map": {"14": [168, 169], "18": [170, 172], "19": [173, 174], "20": [175, 179], "21": [180,
+//     199], "22": [200, 215], "23": [216, 216], "24": [217, 218], "25": [219, 242], "26": [243,
+//     252]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -23,6 +23,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = ${ e(frame.shared_size()) };
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= ${ plan.shared_alignment }, "shared[] starts at a multiple of ${ plan.shared_alignment } bytes");
 static_assert(SMEM_BYTES <= ${ target.max_shared }, "a block of ${ target.arch } can have no more shared memory");
 <% endif %>
 <% if axes %>
@@ -43,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ${ frame.min_blocks })
 ${ kernel.name }(${ frame.signature() })
 {
 <% if plan.shared %>
-    extern __shared__ __align__(16) unsigned char shared[];
+    extern __shared__ __align__(${ plan.shared_alignment }) unsigned char shared[];
     Smem& ${ frame.memory } = *reinterpret_cast<Smem*>(shared);
 <% endif %>
 <% if frame.block_variables(body) %>

@@ -173,7 +173,7 @@ class Frame:
         return "SMEM_BYTES" if self.plan.shared and self.target.family == "gpu" else "0"
 
     def shared_size(self) -> ir.Expr:
-        """The bytes of Smem as an expression of the knobs: members start at multiples of 16."""
+        """The bytes of Smem as an expression of the knobs: members start at multiples of their alignment."""
         total: ir.Expr = ir.Const(0)
         for group in self.plan.shared_groups:
             largest, *others = [_bytes(phase) for phase in group]
@@ -185,7 +185,7 @@ class Frame:
     def member(self, place: SharedBuffer) -> str:
         """`alignas(16) float A_shared[BM][BK];`"""
         kind, why = self.target.type(place.buffer.dtype), f"  // {place.reason}" if place.reason else ""
-        return f"alignas(16) {kind} {place.buffer.name}{self.shape(place.buffer)};{why}"
+        return f"alignas({place.alignment}) {kind} {place.buffer.name}{self.shape(place.buffer)};{why}"
 
     def shape(self, buffer: ir.Buffer) -> str:
         """[BM][BK]"""
@@ -197,5 +197,7 @@ def _bytes(places: tuple[SharedBuffer, ...]) -> ir.Expr:
     total: ir.Expr = ir.Const(0)
     for place in places:
         size = arith.product([ir.Const(place.buffer.dtype.bytes), *place.buffer.shape])
-        total = arith.add(total, arith.multiply(arith.ceildiv(size, 16), 16) if place.exact % 16 else size)
+        ragged = place.exact % place.alignment
+        size = arith.multiply(arith.ceildiv(size, place.alignment), place.alignment) if ragged else size
+        total = arith.add(total, size)
     return total

@@ -108,15 +108,34 @@ def vectorized(start, stop=None) -> Loop:
 
 @operation()
 def Pipelined(start, stop=None, num_stages=0, order=None, stage=None, sync=None, group=None) -> Loop:
-    """A serial loop whose copies into shared memory run `num_stages` ahead of their use.
+    """A serial loop whose copies into shared memory run ahead of their use: num_stages tiles of each are kept,
+    so that copies run num_stages - 1 steps ahead; with 1, and 0, a step loads and then computes.
 
-    order, stage, sync and group are accepted for kernels that give them; the schedule is planned anew.
+    order and stage (one integer for each statement of the body, or for each list of statements in group) give a
+    schedule: the place in the step, and the pipeline stage; a statement of stage s runs max(stage) - s steps ahead.
+    -1 leaves a copy to the planner. sync is accepted: barriers follow from what statements read and write.
+    Raises TG0110 for a negative num_stages, TG0005 for lists that do not fit the loop, TG0209 for a schedule that
+    would change the result.
     """
     builder = current()
     stages = as_index(num_stages, builder.argument("num_stages"))
     if as_number(stages, "num_stages", builder.argument("num_stages")) < 0:
         raise TilegenError("TG0110", "num_stages is negative", builder.argument("num_stages"))
-    return Loop("pipelined", *_bounds(start, stop), (("num_stages", stages),))
+    options: tuple = (("num_stages", stages),)
+    if (order is None) != (stage is None):
+        given = "order" if stage is None else "stage"
+        raise TilegenError("TG0005", "order= and stage= belong together", builder.argument(given))
+    if order is not None:
+        options += (("order", _integers(order, "order")), ("stage", _integers(stage, "stage")))
+        options += () if group is None else (("group", tuple(_integers(g, "group") for g in group)),)
+    return Loop("pipelined", *_bounds(start, stop), options)
+
+
+def _integers(values, name: str) -> tuple[int, ...]:
+    """A list of integers that a loop was given."""
+    if not isinstance(values, (tuple, list)):
+        raise TilegenError("TG0005", f"{name}= is a list of integers", current().argument(name))
+    return tuple(int(as_number(v, f"an entry of {name}=", current().argument(name))) for v in values)
 
 
 @operation()

@@ -43,7 +43,7 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, bind_threads, expand_prints, stage_reductions, place_annotated, route_fragments,
+    "gpu": (simplify, bind_threads, order_pipelines, expand_prints, stage_reductions, place_annotated, route_fragments,
             pack_products, choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared,
             plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce,
             plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers, place_shared,

@@ -94,6 +94,8 @@ class Finder:
 
     def _why_not(self, copy: ir.Copy, after, lets) -> str:
         tile, source = copy.dst.buffer, ir.owner(copy.src.buffer).name
+        if "stays" in dict(copy.options):
+            return "stage= keeps it there"
         if copy.dst.extents != tile.shape:
             return "only a part of the tile is filled"
         if self.same_dtype and copy.src.buffer.dtype != tile.dtype:

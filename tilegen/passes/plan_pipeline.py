@@ -16,6 +16,7 @@ import itertools
 from dataclasses import dataclass, field, replace
 
 from tilegen import arith, ir
+from tilegen.errors import TilegenError
 from tilegen.passes.divergence import differing
 from tilegen.passes.pipeline_loads import Finder, Loads, copies, is_load, uses
 from tilegen.passes.pipeline_registers import register_room, through_registers
@@ -79,7 +80,7 @@ class _State:
             s = self._inside(after.pop(0))
             if isinstance(s, ir.For) and s.kind == "pipelined":
                 before, s, last = self._loop(s, tuple(after))
-                s = replace(s, options=tuple(o for o in s.options if o[0] != "number"))
+                s = replace(s, options=tuple(o for o in s.options if o[0] == "num_stages"))
                 result += before
                 if last:
                     after = list(last)
@@ -130,6 +131,8 @@ class _State:
     def _reason(self, loop: ir.For, count: int | None, after) -> tuple[str, Loads]:
         """(why the loop stays synchronous, its loads)."""
         if count is None or count < 2:
+            if skewed := dict(loop.options).get("skewed"):
+                return f"stage= has computations run {skewed} steps ahead: each has its own condition", Loads()
             told = "num_stages is 1: one tile of each operand, so that a step loads, then computes"
             return (told if count == 1 else "num_stages is 0"), Loads()
         if loop.step != ir.Const(1):
@@ -139,6 +142,10 @@ class _State:
         outside = {name: reason for name in uses(self._original(loop).body)
                    if (reason := self._outside(name, loop, count, after))}
         loads = Finder(loop, self.aliased, outside, self.differ, self.target.async_copies).find()
+        if dict(loop.options).get("must") and any(why != "stage= keeps it there" for _, why in loads.refused):
+            name, why = next(r for r in loads.refused if r[1] != "stage= keeps it there")
+            raise TilegenError("TG0209", f"stage= has {name} loaded ahead, but {why}", loop.loc,
+                               "give its copy the stage of the statements that use it")
         if loads.tiles:
             return "", loads
         if not loads.refused:
