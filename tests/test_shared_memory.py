@@ -143,10 +143,9 @@ def test_the_ledger_says_what_fits():
 @pytest.mark.parametrize("target, arch", [("cuda", "sm_80"), ("cuda", "sm_90a"), ("hip", "gfx950")])
 def test_more_than_48_kb_is_asked_for_at_the_launch(target, arch):
     special = made(stages=4, extent=120).specialised(target, arch, {})
-    contract = read_contract(special.source, "<text>")
     assert special.planned.plan.shared_bytes > 48 * 1024
     assert f"SMEM_BYTES <= {special.target.max_shared}" in special.source
-    assert contract.shared == "SMEM_BYTES"
+    assert '"shared": "SMEM_BYTES"' in special.source
     attribute = {"cuda": "cudaFuncAttributeMaxDynamicSharedMemorySize",
                  "hip": "hipFuncAttributeMaxDynamicSharedMemorySize"}[target]
     assert attribute in special.source

@@ -379,9 +379,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [232, 234], "19": [235, 236], "20": [237, 241], "22": [242, 263], "23": [264,
-//     306], "21": [307, 318], "24": [319, 344], "25": [345, 351], "26": [352, 360], "28": [361,
-//     370]}}
+//   "map": {"15": [233, 235], "19": [236, 237], "20": [238, 242], "22": [243, 264], "23": [265,
+//     307], "21": [308, 319], "24": [320, 345], "25": [346, 352], "26": [353, 361], "28": [362,
+//     371]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

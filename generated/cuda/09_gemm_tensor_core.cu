@@ -358,8 +358,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:72624781da6a0690",
-//   "map": {"13": [232, 234], "17": [235, 239], "19": [240, 261], "20": [262, 303], "18": [304,
-//     315], "21": [316, 340], "22": [341, 350]}}
+//   "map": {"13": [233, 235], "17": [236, 240], "19": [241, 262], "20": [263, 304], "18": [305,
+//     316], "21": [317, 341], "22": [342, 351]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

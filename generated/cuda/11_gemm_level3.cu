@@ -356,9 +356,9 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [242, 243], "18": [244, 246], "19": [247, 251], "21": [252, 274], "22": [275,
-//     292], "20": [293, 298], "23": [299, 305], "24": [306, 307], "25": [308, 337], "26": [338,
-//     347]}}
+//   "map": {"14": [243, 244], "18": [245, 247], "19": [248, 252], "21": [253, 275], "22": [276,
+//     293], "20": [294, 299], "23": [300, 306], "24": [307, 308], "25": [309, 338], "26": [339,
+//     348]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -192,6 +192,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = stages * BM * BK + stages * BN * BK;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -335,8 +336,8 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
 //     {"name": "B", "dtype": "int8", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "int32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:8c562e5dbd6ab542",
-//   "map": {"14": [211, 213], "18": [214, 218], "20": [219, 240], "21": [241, 281], "19": [282,
-//     293], "22": [294, 318], "23": [319, 328]}}
+//   "map": {"14": [212, 214], "18": [215, 219], "20": [220, 241], "21": [242, 282], "19": [283,
+//     294], "22": [295, 319], "23": [320, 329]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

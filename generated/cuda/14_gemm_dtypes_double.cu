@@ -176,6 +176,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 8 * stages * BM * (BK + A_PAD) + 8 * stages * BN * (BK + B_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -315,8 +316,8 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
 //     {"name": "B", "dtype": "float64", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "float64", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:354e929b8a8298b0",
-//   "map": {"14": [195, 197], "18": [198, 202], "20": [203, 222], "21": [223, 261], "19": [262,
-//     273], "22": [274, 297], "23": [298, 307]}}
+//   "map": {"14": [196, 198], "18": [199, 203], "20": [204, 223], "21": [224, 262], "19": [263,
+//     274], "22": [275, 298], "23": [299, 308]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -207,6 +207,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BN * BK;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -350,8 +351,8 @@ gemm(const float16* __restrict__ A, const float16* __restrict__ B, float16* __re
 //     {"name": "B", "dtype": "float16", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:0a7cda5ba8ee3d63",
-//   "map": {"14": [226, 228], "18": [229, 233], "20": [234, 255], "21": [256, 296], "19": [297,
-//     308], "22": [309, 333], "23": [334, 343]}}
+//   "map": {"14": [227, 229], "18": [230, 234], "20": [235, 256], "21": [257, 297], "19": [298,
+//     309], "22": [310, 334], "23": [335, 344]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

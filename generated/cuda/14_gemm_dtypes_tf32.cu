@@ -193,6 +193,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * stages * BM * BK + 4 * stages * BN * BK;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -336,8 +337,8 @@ gemm(const float* __restrict__ A, const float* __restrict__ B, float* __restrict
 //     {"name": "B", "dtype": "float32", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:b7e3f07c00bda7dc",
-//   "map": {"14": [212, 214], "18": [215, 219], "20": [220, 241], "21": [242, 282], "19": [283,
-//     294], "22": [295, 319], "23": [320, 329]}}
+//   "map": {"14": [213, 215], "18": [216, 220], "20": [221, 242], "21": [243, 283], "19": [284,
+//     295], "22": [296, 320], "23": [321, 330]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

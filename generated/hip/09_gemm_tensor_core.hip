@@ -258,7 +258,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:72624781da6a0690",
-//   "map": {"13": [138, 140], "17": [141, 146], "19": [147, 196], "20": [167, 205], "18": [206,
+//   "map": {"13": [139, 141], "17": [142, 147], "19": [148, 167], "20": [168, 205], "18": [206,
 //     215], "21": [216, 240], "22": [241, 250]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------

@@ -96,6 +96,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = STAGES * BM * (BK + A_PAD) + STAGES * BN * (BK + B_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -160,15 +161,14 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
-        // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
+        // A_next into A_shared
         #pragma unroll
         for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
             const int e = first + threadIdx.x * A_VEC;
             const int row = e / BK, col = e % BK;
             store_vector<A_VEC>(&s.A_shared[stage][row][col], &A_next[first / THREADS]);
         }
-
-        // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
+        // B_next into B_shared
         #pragma unroll
         for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
             const int e = first + threadIdx.x * B_VEC;
@@ -233,7 +233,7 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
 //     {"name": "B", "dtype": "int8", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "int32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:8c562e5dbd6ab542",
-//   "map": {"14": [112, 114], "18": [115, 120], "20": [121, 170], "21": [141, 179], "19": [180,
+//   "map": {"14": [113, 115], "18": [116, 121], "20": [122, 141], "21": [142, 179], "19": [180,
 //     189], "22": [190, 214], "23": [215, 225]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
