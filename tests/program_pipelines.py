@@ -25,7 +25,7 @@ def pipelined(draft: Draft) -> None:
     kind = draft.choose(("plain", "condition", "changed", "loaded", "carried", "after", "late"))
     place = "k, bx * BN"
     if kind == "loaded":
-        table = draft.tensor("I", "M", "int32", "integer")
+        table = draft.tensor("I", "8", "int32", "integer")
         place = draft.choose((f"{table}[k], bx * BN", "row, bx * BN"))
     body = [f"row = {table}[k]"] if "row" in place else []
     if kind == "carried":
@@ -37,7 +37,7 @@ def pipelined(draft: Draft) -> None:
         condition = draft.choose(("k % 2 == 0", "k <= bx", "k > 0 and by == 0"))
         body += [f"if {condition}:", *(f"    {line}" for line in (load, *add))]
     elif kind == "late":
-        body += ["if k > 0:", *(f"    {line}" for line in add), load]
+        body += ["if k > 1:", *(f"    {line}" for line in add), load]
     else:
         body += [load, *add]
     if kind in ("changed", "after"):

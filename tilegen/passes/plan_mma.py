@@ -69,6 +69,7 @@ def _ahead(planner: Planner, loop: ir.For) -> ir.For:
     registers = mma_ahead.operand_registers(planner, gemm)
     reason = f"{plan.reason}; operands are loaded one mma step ahead, in two sets of {registers // 2} registers"
     values = {**plan.values, "ahead": names, "operand_registers": registers}
+    planner.taken |= {names["load"], values["a"], values["b"]}        # they outlive the loop
     operands = OpPlan("mma_ahead", {**values, "values": values})
     pipeline = replace(loop.plan, template="pipeline_ahead", operands=operands)
     return replace(loop, body=(*loop.body[:-1], replace(gemm, plan=OpPlan("gemm_mma_ahead", values, reason))),
