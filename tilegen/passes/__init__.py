@@ -15,6 +15,7 @@ from tilegen.passes.expand_prints import expand_prints
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
 from tilegen.passes.order_blocks import order_blocks
+from tilegen.passes.order_pipelines import order_pipelines
 from tilegen.passes.pack_products import pack_products
 from tilegen.passes.pad_shared import pad_shared
 from tilegen.passes.place_shared import place_shared
