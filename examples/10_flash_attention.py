@@ -1,4 +1,4 @@
-"""O = softmax(Q K^T * scale) V for every head: scores never leave the chip, the softmax is kept running."""
+"""O = softmax(Q K^T / sqrt(D)) V for every head: scores never leave the chip, the softmax is kept running."""
 
 import numpy
 
@@ -7,9 +7,9 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def attention(Q: T.Tensor[("heads", "queries", 64), "float16"], K: T.Tensor[("heads", "keys", 64), "float16"],
-              V: T.Tensor[("heads", "keys", 64), "float16"], O: T.Tensor[("heads", "queries", 64), "float16"],
-              BM=128, BN=64, D=64, stages=2, scale=0.18033688):     # log2(e) / sqrt(D), since exp2 is used
+def attention(Q: T.Tensor[("heads", "queries", "D"), "float16"], K: T.Tensor[("heads", "keys", "D"), "float16"],
+              V: T.Tensor[("heads", "keys", "D"), "float16"], O: T.Tensor[("heads", "queries", "D"), "float16"],
+              BM=128, BN=64, D=64, stages=2):
     with T.Kernel(T.ceildiv(queries, BM), heads, threads=128) as (bx, by):
         Q_shared = T.alloc_shared((BM, D), "float16")
         K_shared = T.alloc_shared((BN, D), "float16")
@@ -19,8 +19,10 @@ def attention(Q: T.Tensor[("heads", "queries", 64), "float16"], K: T.Tensor[("he
         O_local = T.alloc_fragment((BM, D), "float32")
         row_max = T.alloc_fragment((BM,), "float32")
         old_max = T.alloc_fragment((BM,), "float32")
+        rescale = T.alloc_fragment((BM,), "float32")
         row_sum = T.alloc_fragment((BM,), "float32")
         block_sum = T.alloc_fragment((BM,), "float32")
+        scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     # log2(e) / sqrt(D), since exp2 is used
         T.copy(Q[by, bx * BM, 0], Q_shared)
         T.clear(O_local)
         T.clear(row_sum)
@@ -34,18 +36,20 @@ def attention(Q: T.Tensor[("heads", "queries", 64), "float16"], K: T.Tensor[("he
                     S_local[i, j] = T.if_then_else(kb * BN + j < keys, S_local[i, j], -T.infinity("float32"))
             T.copy(row_max, old_max)
             T.reduce_max(S_local, row_max, dim=1, clear=False)
+            for i in T.Parallel(BM):
+                rescale[i] = T.exp2((old_max[i] - row_max[i]) * scale)
+            for i, j in T.Parallel(BM, D):
+                if rescale[i] != 1:                           # a row's maximum seldom grows
+                    O_local[i, j] = O_local[i, j] * rescale[i]
             for i, j in T.Parallel(BM, BN):
                 S_local[i, j] = T.exp2(S_local[i, j] * scale - row_max[i] * scale)
             T.reduce_sum(S_local, block_sum, dim=1)
             for i in T.Parallel(BM):
-                old_max[i] = T.exp2((old_max[i] - row_max[i]) * scale)
-                row_sum[i] = row_sum[i] * old_max[i] + block_sum[i]
-            for i, j in T.Parallel(BM, D):
-                O_local[i, j] = O_local[i, j] * old_max[i]
+                row_sum[i] = row_sum[i] * rescale[i] + block_sum[i]
             T.copy(S_local, P_local)
             T.gemm(P_local, V_shared, O_local)
         for i, j in T.Parallel(BM, D):
-            O_local[i, j] = O_local[i, j] / row_sum[i]
+            O_local[i, j] = O_local[i, j] * (1 / row_sum[i])
         T.copy(O_local, O[by, bx * BM, 0])
 
 

@@ -89,6 +89,11 @@ inline double abs(double x) { return __builtin_fabs(x); }
 
 // Approximate functions of the hardware: the emulator gives the exact ones.
 inline float __expf(float x) { return __builtin_expf(x); }
+inline float exp2_flushed(float x)
+{
+    const float y = __builtin_exp2f(x);
+    return y < 1.17549435e-38f ? 0.0f : y;
+}
 inline float __exp2f(float x) { return __builtin_exp2f(x); }
 inline float __exp10f(float x) { return exp10f(x); }
 inline float __logf(float x) { return __builtin_logf(x); }

@@ -23,11 +23,18 @@ def capability(arch: str) -> int:
     return int(arch.removeprefix("sm_").rstrip("af"))
 
 
+def _functions() -> dict[str, dict[str, str]]:
+    """Those of GPUs; exp2 of a float by the instruction alone, without CUDA's detour to subnormal results."""
+    functions = gpu_functions()
+    functions["float32"]["exp2"] = "exp2_flushed"
+    return functions
+
+
 def make(arch: str) -> Target:
     """The facts of one arch of ARCHS."""
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
                   max_shared=SHARED[capability(arch)], types=C_TYPES,
-                  functions=gpu_functions(), atomics=GPU_ATOMICS,
+                  functions=_functions(), atomics=GPU_ATOMICS,
                   register_file=65536, resident_threads=RESIDENT_THREADS.get(capability(arch), 2048),
                   resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
                   stores_matrices=capability(arch) >= 90,
