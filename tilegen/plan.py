@@ -52,6 +52,7 @@ class Loop:
     unroll: bool = False
     lets: tuple[ir.Let, ...] = ()
     pragma: str = ""                     # another pragma line than the unroll one
+    guard: ir.Expr | None = None         # around the body, where it is the same for a whole turn
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class NestPlan:
     why: str = ""                        # what the source says about it, in a line of its own
     whole: ir.Expr | None = None
     whole_body: tuple[ir.Stmt, ...] = ()
+    why: str = ""                        # beside the nest in the source, where it does not follow from the line
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ class Nest(ir.Stmt):
     """A nest of a plan's own, without a statement of the user's."""
 
     plan: NestPlan
+
+
+@dataclass(frozen=True)
+class DeferredSum:
+    """A sum whose lanes meet after the loop around it; on Reduce.plan until the reduction is planned."""
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,8 @@ class Emitter:
     def loop(self, loop: Loop, body: str) -> str:
         """A counting loop around `body`."""
         lets = self.lets(loop.lets)
+        if loop.guard is not None:
+            body = block(f"if ({self.expr(loop.guard)})", body)
         var, stop, step = loop.var.name, self.expr(loop.stop, "<<"), self.expr(loop.step)
         kind = self.target.type(loop.var.dtype)
         advance = f"++{var}" if step == "1" else f"{var} += {step}"
@@ -174,7 +176,7 @@ class Emitter:
             text = self.lets(plan.lets) + text
         if plan.once is not None:
             text = block(f"if ({self.expr(plan.once)})", text)
-        return text
+        return f"// why: {plan.why}\n{text}" if plan.why else text
 
     def _two_paths(self, plan: NestPlan, guarded: str) -> str:
         """The loops without guards where the whole tile exists, else those with guards."""

@@ -11,6 +11,7 @@ from tilegen.passes.check_complete import check_complete
 from tilegen.passes.choose_instructions import choose_instructions
 from tilegen.passes.cpu_layouts import cpu_layouts
 from tilegen.passes.cpu_statements import cpu_statements
+from tilegen.passes.defer_sums import defer_sums
 from tilegen.passes.expand_prints import expand_prints
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
@@ -18,6 +19,7 @@ from tilegen.passes.order_blocks import order_blocks
 from tilegen.passes.order_pipelines import order_pipelines
 from tilegen.passes.pack_products import pack_products
 from tilegen.passes.pad_shared import pad_shared
+from tilegen.passes.place_annotated import place_annotated
 from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_atomics import plan_atomics
 from tilegen.passes.plan_copies import plan_copies
@@ -33,7 +35,6 @@ from tilegen.passes.plan_stmatrix import plan_stmatrix
 from tilegen.passes.plan_storage import plan_storage
 from tilegen.passes.plan_syncs import plan_syncs
 from tilegen.passes.plan_votes import plan_votes
-from tilegen.passes.place_annotated import place_annotated
 from tilegen.passes.route_fragments import route_fragments
 from tilegen.passes.share_places import share_places
 from tilegen.passes.simplify import simplify
@@ -44,11 +45,11 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, bind_threads, order_pipelines, expand_prints, stage_reductions, place_annotated, route_fragments,
-            pack_products, choose_instructions, stage_operands, plan_pipeline, infer_layouts, pad_shared,
-            plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm, plan_reduce,
-            plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers, place_shared,
-            plan_occupancy, order_blocks, check_complete),
+    "gpu": (simplify, bind_threads, order_pipelines, expand_prints, stage_reductions, place_annotated,
+            route_fragments, pack_products, choose_instructions, stage_operands, plan_pipeline, infer_layouts,
+            pad_shared, plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm,
+            defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers,
+            place_shared, plan_occupancy, order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 

@@ -101,6 +101,7 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
         guards.append(_to_slots((ir.Assert(guard),), slots)[0].condition)
     whole = conjunction(guards)
     loops = _drop_unused(loops, body, whole)
+    whole, loops = _by_row(whole, loops, body)
     once = speaker_of(planner, axes, *_component_threads(planner, nest)) if touches == "write" else None
     if once is not None and any(_is_fragment_write(n) for n in ir.walk(nest.body)):
         body, once = _spoken(body, once), None
@@ -125,6 +126,19 @@ def _spoken(body: tuple[ir.Stmt, ...], once: ir.Expr) -> tuple[ir.Stmt, ...]:
         return ir.If(once, (node,), loc=node.loc) if shared or isinstance(node, ir.Print) else None
 
     return ir.rewrite(body, rule)
+
+
+def _by_row(guard: ir.Expr | None, loops: list[Loop], body) -> tuple[ir.Expr | None, list[Loop]]:
+    """A condition on values of a fragment that is the same for a whole row is tested once for the row, so that
+    a branch leaves out the row. Other guards stay where they are: (guard, loops)."""
+    read = {n.buffer.name for n in ir.walk(guard) if isinstance(n, ir.Load)} if guard is not None else set()
+    written = {n.buffer.name for s in body for n in ir.walk(s) if isinstance(n, (ir.Store, ir.Atomic))}
+    if len(loops) < 2 or not read or read & written:
+        return guard, loops
+    inner = {loops[-1].var.name} | {let.var.name for let in loops[-1].lets}
+    if arith.names(guard) & inner:
+        return guard, loops
+    return None, [*loops[:-2], replace(loops[-2], guard=guard), loops[-1]]
 
 
 def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:

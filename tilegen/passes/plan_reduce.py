@@ -13,7 +13,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType, int32
 from tilegen.layout import Axis, thread_name
 from tilegen.passes.planner import Planner, coordinate, memory_name, unit
-from tilegen.plan import KernelPlan, OpPlan
+from tilegen.plan import DeferredSum, KernelPlan, OpPlan
 from tilegen.targets.base import Target
 
 _ACROSS = {"sum": "sum", "abssum": "sum", "max": "max", "absmax": "max", "min": "min", "bitand": "bitand",
@@ -94,6 +94,8 @@ def _combine(op: str, a: ir.Expr, b: ir.Expr, dtype: DType) -> ir.Expr:
 def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dtype: DType, scratch) -> dict:
     """How the partial results of the threads along the axis meet."""
     verb = _ACROSS[reduce.op]
+    if isinstance(reduce.plan, DeferredSum):
+        return {"combined": partial, "why": "each thread keeps its own part until the loop is over"}
     if axis.threads == 1:
         return {"combined": partial, "why": "each thread holds the whole dimension"}
     power = axis.threads & (axis.threads - 1) == 0
