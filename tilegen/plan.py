@@ -147,6 +147,13 @@ class MmaChoice:
 
 
 @dataclass(frozen=True)
+class KeptOperand(ir.Stmt):
+    """Loads an operand of matrix instructions into registers that a loop then uses in every turn."""
+
+    region: ir.Region
+
+
+@dataclass(frozen=True)
 class PipelinePlan:
     """The first `producers` statements of the loop body fill stage `(ko - start) % stages`, some steps ahead;
     `reason` in words. With the template "pipeline" they are asynchronous copies. With "pipeline_registers"
@@ -160,6 +167,7 @@ class PipelinePlan:
     buffers: tuple[str, ...]
     reason: str = ""
     sync: ir.Sync | None = None          # of the user, which the pipeline's own barrier stands for
+    lead: int = 0                        # statements of a step that come before the loads of a later one
     template: str = "pipeline"
     keepers: int = 0
     keep: str = ""                       # the name of the function that puts registers into a stage

@@ -11,7 +11,7 @@ for (int ${ i } = 0; ${ i } < ${ e(slots_m, "<") }; ++${ i })
 for (int ${ k } = 0; ${ k } < ${ e(depth, "<<") }; ${ k } += ${ step.name }) {
 //% endif
     const int ${ lane } = threadIdx.x % WARP;
-    ${ register } ${ a }[${ tiles_m.name }][${ a_registers }], ${ b }[${ tiles_n.name }][${ b_registers }];
+    ${ register } <% if load_a.form != "kept" %>${ a }[${ tiles_m.name }][${ a_registers }], <% endif %>${ b }[${ tiles_n.name }][${ b_registers }];
 ${ indent(render("mma_loads", at="", **plan.values)) }
 ${ indent(render("mma_product", at="", **plan.values)) }
 }

@@ -15,9 +15,18 @@ for (int ${ op.var.name } = ${ e(op.start) }; ${ op.var.name } < ${ plan.steps.n
 //% endif
     cp_async_wait<${ e(pending) }>();
     __syncthreads();  // why: stage ${ op.var.name } is complete, and nobody still reads the one before
+//% if not plan.lead
+    if (${ e(later) } < ${ plan.steps.name }) ${ plan.load }(${ e(later) });
+    cp_async_commit();
+//% endif
+
+    const int ${ plan.stage.name } = ${ e(stage) };
+//% if plan.lead
+${ indent(lead) }
+
     if (${ e(later) } < ${ plan.steps.name }) ${ plan.load }(${ e(later) });
     cp_async_commit();
 
-    const int ${ plan.stage.name } = ${ e(stage) };
+//% endif
 ${ indent(rest) }
 }

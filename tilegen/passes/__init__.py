@@ -13,8 +13,10 @@ from tilegen.passes.cpu_layouts import cpu_layouts
 from tilegen.passes.cpu_statements import cpu_statements
 from tilegen.passes.defer_sums import defer_sums
 from tilegen.passes.expand_prints import expand_prints
+from tilegen.passes.hoist_operands import hoist_operands
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
+from tilegen.passes.late_loads import late_loads
 from tilegen.passes.order_blocks import order_blocks
 from tilegen.passes.order_pipelines import order_pipelines
 from tilegen.passes.pack_products import pack_products
@@ -46,10 +48,10 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, order_pipelines, expand_prints, stage_reductions, place_annotated,
-            route_fragments, pack_products, choose_instructions, stage_operands, plan_pipeline, infer_layouts,
-            pad_shared, plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, plan_gemm,
-            defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers,
-            place_shared, plan_occupancy, order_blocks, check_complete),
+            route_fragments, pack_products, choose_instructions, stage_operands, plan_pipeline, late_loads,
+            infer_layouts, pad_shared, plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel,
+            plan_mma, hoist_operands, plan_gemm, defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage,
+            plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy, order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 

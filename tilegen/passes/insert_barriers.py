@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from tilegen import ir
 from tilegen.errors import TilegenError
 from tilegen.passes.divergence import depends_on_thread, differing, heads
-from tilegen.plan import PipelinePlan
+from tilegen.plan import KeptOperand, PipelinePlan
 from tilegen.targets.base import Target
 
 
@@ -168,6 +168,8 @@ def _accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
             reads, writes = [s.src.buffer], []
         case ir.Fill():
             reads, writes = [], [s.dst.buffer]
+        case KeptOperand():
+            reads, writes = [s.region.buffer], []
         case ir.Gemm():
             reads, writes = [s.a.buffer, s.b.buffer], []
         case ir.Parallel() | ir.Store() | ir.Atomic() | ir.Raw() | ir.Let() | ir.Assert() | ir.Alloc():
