@@ -70,6 +70,23 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"heads": 1, "queries": 1, "keys": 1},
         {"heads": 0, "queries": 2, "keys": 3},
     ],
+    "20_flash_attention_causal_gqa": [
+        {"heads": 4, "kv_heads": 2, "queries": 128, "keys": 128},
+        {"heads": 2, "kv_heads": 1, "queries": 65, "keys": 71},
+        {"heads": 1, "kv_heads": 1, "queries": 67, "keys": 3},
+        {"heads": 1, "kv_heads": 1, "queries": 1, "keys": 1},
+    ],
+    "21_flash_attention_varlen": [                        # see test_attention.py for several sequences
+        {"tokens": 80, "heads": 2, "bounds": 2},
+        {"tokens": 5, "heads": 1, "bounds": 2},
+        {"tokens": 5, "heads": 1, "bounds": 1},
+    ],
+    "22_flash_attention_backward": [
+        {"heads": 2, "queries": 64, "keys": 64},
+        {"heads": 1, "queries": 65, "keys": 71},
+        {"heads": 1, "queries": 1, "keys": 1},
+        {"heads": 0, "queries": 2, "keys": 3},
+    ],
     "12_cumsum": [{"M": 4, "N": 2048}, {"M": 5, "N": 1500}, {"M": 1, "N": 1}, {"M": 0, "N": 3}],
     "14_gemm_dtypes": [
         {"M": 64, "N": 64, "K": 128},

@@ -24,6 +24,9 @@ SIZES = {
     "12_cumsum": "M=5 N=1500",
     "13_philox_dropout": "M=9 N=300",
     "14_gemm_dtypes": "M=70 N=50 K=90",
+    "20_flash_attention_causal_gqa": "heads=2 kv_heads=1 queries=70 keys=90",
+    "21_flash_attention_varlen": "tokens=90 heads=2 bounds=2 longest=8",
+    "22_flash_attention_backward": "heads=2 queries=70 keys=90",
 }
 
 

@@ -168,6 +168,7 @@ class PipelinePlan:
     reason: str = ""
     sync: ir.Sync | None = None          # of the user, which the pipeline's own barrier stands for
     lead: int = 0                        # statements of a step that come before the loads of a later one
+    once: tuple[ir.Stmt, ...] = ()       # between the first loads and the first step
     template: str = "pipeline"
     keepers: int = 0
     keep: str = ""                       # the name of the function that puts registers into a stage

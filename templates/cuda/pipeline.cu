@@ -9,6 +9,10 @@ for (int ${ op.var.name } = ${ e(op.start) }; ${ op.var.name } < ${ e(first) }; 
     if (${ op.var.name } < ${ plan.steps.name }) ${ plan.load }(${ op.var.name });
     cp_async_commit();
 }
+//% if once
+${ once }
+
+//% endif
 for (int ${ op.var.name } = ${ e(op.start) }; ${ op.var.name } < ${ plan.steps.name }; ++${ op.var.name }) {
 //% if sync
     // ${ sync }

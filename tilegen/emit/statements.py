@@ -195,10 +195,12 @@ class Emitter:
         sync = origin(plan.sync) if plan.sync else ""
         first, steps = plan.operands, arith.subtract(plan.stages, 1)
         operands = self.render(first.template, **first.values) if first else ""
+        once = self.body(plan.once, spaced=True)
+        self._last_origin = head
         begin = plan.ahead + plan.lead
         lead = self.body(s.body[plan.ahead:begin], spaced=True)
         return self.render(plan.template, op=s, plan=plan, load=load, keep=keep, origin=head, sync=sync, lead=lead,
-                           operands=operands, ahead=first.values["ahead"] if first else None,
+                           operands=operands, ahead=first.values["ahead"] if first else None, once=once,
                            stage=arith.modulo(arith.subtract(s.var, s.start), plan.stages),
                            first=arith.add(s.start, steps), later=arith.add(s.var, steps),
                            pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[begin:], spaced=True))

@@ -31,6 +31,8 @@ def _sequence(planner: Planner, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stm
         if isinstance(s, ir.For):
             s, meetings = _loop(planner, replace(s, body=_sequence(planner, s.body)), result)
             result += [s, *meetings]
+        elif isinstance(s, ir.If):
+            result.append(replace(s, then=_sequence(planner, s.then), otherwise=_sequence(planner, s.otherwise)))
         else:
             result.append(s)
     return tuple(result)

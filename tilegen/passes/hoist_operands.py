@@ -14,7 +14,7 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.passes.live_registers import most_registers
 from tilegen.passes.planner import Planner, tile_name
-from tilegen.plan import KeptOperand, OpPlan
+from tilegen.plan import KeptOperand, OpPlan, PipelinePlan
 from tilegen.targets.base import Target
 
 _OTHER_REGISTERS = 36                # addresses, counters, and loads in flight
@@ -36,9 +36,16 @@ def hoist_operands(kernel: ir.Kernel, target: Target) -> ir.Kernel:
                 room -= count
                 operand, body[position] = _keep(planner, s, count)
                 kept.append(operand)
-        return (*kept, replace(node, body=tuple(body))) if kept else None
+        return _before(kept, replace(node, body=tuple(body))) if kept else None
 
     return planner.finish(ir.rewrite(kernel.body, rule))
+
+
+def _before(kept: list[ir.Stmt], loop: ir.For) -> tuple[ir.Stmt, ...]:
+    """The loop behind these loads; in a pipeline they come behind its first loads, which take longer."""
+    if isinstance(loop.plan, PipelinePlan) and loop.plan.template == "pipeline":
+        return (replace(loop, plan=replace(loop.plan, once=tuple(kept))),)
+    return (*kept, loop)
 
 
 def _stays(loop: ir.For, gemm: ir.Gemm) -> bool:

@@ -85,7 +85,8 @@ def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt
     """The statement with barriers inside its body."""
     inner = divergent or (s if depends_on_thread(heads(s), own) else None)
     if isinstance(s, ir.For) and isinstance(s.plan, PipelinePlan):
-        s, after = _pipeline(s, since, inner, own)
+        once, _ = _sequence(s.plan.once, since, inner, own)
+        s, after = _pipeline(replace(s, plan=replace(s.plan, once=once)), since, inner, own)
         after.merge(since)
         return s, after
     if isinstance(s, (ir.For, ir.While)):

@@ -1,0 +1,69 @@
+"""Causal attention in which several heads of queries share one head of keys: tiles above the diagonal are left out."""
+
+import numpy
+
+import tilegen
+import tilegen.language as T
+
+
+@tilegen.jit
+def causal_attention(Q: T.Tensor[("heads", "queries", "D"), "float16"],
+                     K: T.Tensor[("kv_heads", "keys", "D"), "float16"],
+                     V: T.Tensor[("kv_heads", "keys", "D"), "float16"],
+                     O: T.Tensor[("heads", "queries", "D"), "float16"],
+                     BM=128, BN=64, D=64, stages=2):
+    with T.Kernel(T.ceildiv(queries, BM), heads, threads=128) as (bx, head):
+        Q_shared = T.alloc_shared((BM, D), "float16")
+        K_shared = T.alloc_shared((BN, D), "float16")
+        V_shared = T.alloc_shared((BN, D), "float16")
+        S_local = T.alloc_fragment((BM, BN), "float32")
+        P_local = T.alloc_fragment((BM, BN), "float16")
+        O_local = T.alloc_fragment((BM, D), "float32")
+        row_max = T.alloc_fragment((BM,), "float32")
+        old_max = T.alloc_fragment((BM,), "float32")
+        rescale = T.alloc_fragment((BM,), "float32")
+        row_sum = T.alloc_fragment((BM,), "float32")
+        block_sum = T.alloc_fragment((BM,), "float32")
+        scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     # log2(e) / sqrt(D), since exp2 is used
+        first = (T.ceildiv(queries, BM) - 1 - bx) * BM        # the longest rows first: short blocks fill the end
+        diagonal = first + keys - queries                     # the last key that query `first` sees
+        kv = head // (heads // kv_heads)
+        T.copy(Q[head, first, 0], Q_shared)
+        T.clear(O_local)
+        T.clear(row_sum)
+        T.fill(row_max, -1e30)                                # finite, for rows that see no key at all
+        for kb in T.Pipelined(T.ceildiv(T.min(keys, diagonal + BM), BN), num_stages=stages):
+            T.copy(K[kv, kb * BN, 0], K_shared)
+            T.copy(V[kv, kb * BN, 0], V_shared)
+            T.gemm(Q_shared, K_shared, S_local, transpose_B=True, clear_accum=True)
+            if (kb + 1) * BN > diagonal + 1:
+                for i, j in T.Parallel(BM, BN):
+                    S_local[i, j] = T.if_then_else(kb * BN + j <= diagonal + i, S_local[i, j], -T.infinity("float32"))
+            T.copy(row_max, old_max)
+            T.reduce_max(S_local, row_max, dim=1, clear=False)
+            for i in T.Parallel(BM):
+                rescale[i] = T.exp2((old_max[i] - row_max[i]) * scale)
+            for i, j in T.Parallel(BM, D):
+                if rescale[i] != 1:                           # a row's maximum seldom grows
+                    O_local[i, j] = O_local[i, j] * rescale[i]
+            for i, j in T.Parallel(BM, BN):
+                S_local[i, j] = T.exp2(S_local[i, j] * scale - row_max[i] * scale)
+            T.reduce_sum(S_local, block_sum, dim=1)
+            for i in T.Parallel(BM):
+                row_sum[i] = row_sum[i] * rescale[i] + block_sum[i]
+            T.copy(S_local, P_local)
+            T.gemm(P_local, V_shared, O_local)
+        for i, j in T.Parallel(BM, D):
+            O_local[i, j] = O_local[i, j] * (1 / T.max(row_sum[i], 1e-30))
+        T.copy(O_local, O[head, first, 0])
+
+
+if __name__ == "__main__":
+    generator = numpy.random.default_rng(0)
+    Q = generator.standard_normal((4, 200, 64)).astype("float16")
+    K, V = (generator.standard_normal((2, 300, 64)).astype("float16") for _ in range(2))
+    keys, values = (numpy.repeat(x.astype("float32"), 2, axis=0) for x in (K, V))
+    weights = numpy.tril(numpy.exp(0.125 * Q.astype("float32") @ keys.transpose(0, 2, 1)), 300 - 200)
+    expected = weights / weights.sum(-1, keepdims=True) @ values
+    assert numpy.allclose(causal_attention(Q, K, V), expected, atol=5e-3)
+    print("causal attention: 4 heads of 200 queries on 2 heads of 300 keys as NumPy computes them")
