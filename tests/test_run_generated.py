@@ -11,7 +11,8 @@ from tilegen.errors import TilegenError
 
 GPU = [file for file in FILES if file.target != "cpu"]
 # Knobs that say what is computed, not how.
-MEANING = {"10_flash_attention": {"D"}}
+MEANING = {name: {"D"} for name in ("10_flash_attention", "20_flash_attention_causal_gqa",
+                                    "21_flash_attention_varlen", "22_flash_attention_backward")}
 
 
 @pytest.fixture(autouse=True)

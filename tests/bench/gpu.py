@@ -1,4 +1,4 @@
-"""The GPU benchmarks: python tests/bench/gpu.py [--json FILE]
+"""The GPU benchmarks: python tests/bench/gpu.py [--json FILE] [SUITE ...]
 
 Every kernel is the committed example, emitted for the device's arch and checked against its peer before it
 is timed. Peers run in the same process and the same rounds: cuBLAS, cuDNN and FlashAttention through
@@ -108,39 +108,81 @@ def elementwise(clock) -> list[dict]:
     return rows + report("transpose f32 8192 x 8192", times, moved=8 * n * n)
 
 
+BATCH, HEADS = 4, 16
+
+
+def attention_inputs(length: int, size: int):
+    q, k, v = (torch.randn(BATCH, HEADS, length, size, device="cuda", dtype=torch.half) for _ in range(3))
+    return q, k, v, torch.empty_like(q)
+
+
+def attention_peers(q, k, v, causal: bool) -> dict:
+    """FlashAttention-2 and cuDNN, as torch has them."""
+    def peer(backend):
+        def run():
+            with sdpa_kernel(backend):
+                return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return run
+    return {"FlashAttention-2": peer(SDPBackend.FLASH_ATTENTION), "cuDNN": peer(SDPBackend.CUDNN_ATTENTION)}
+
+
 def attention(clock) -> list[dict]:
     rows = []
-    batch, heads, size = 4, 16, 64
-    for length in (1024, 4096):
-        q, k, v = (torch.randn(batch, heads, length, size, device="cuda", dtype=torch.half) for _ in range(3))
-        out = torch.empty_like(q)
+    for size in (64, 128):
+        for causal, name in ((False, "10_flash_attention.py"), (True, "20_flash_attention_causal_gqa.py")):
+            for length in (1024, 4096, 16384):
+                q, k, v, out = attention_inputs(length, size)
+                peers = attention_peers(q, k, v, causal)
+                kernel = example(name, D=size)
+                flat = [t.view(BATCH * HEADS, length, size) for t in (q, k, v, out)]
+                kernel(*flat)
+                checked(name, out, peers["FlashAttention-2"](), 2e-3)
+                times = race(peers | {f"tilegen {name[:2]}": kernel.bind(*flat)}, clock)
+                title = f"attention f16 D{size} T{length}{' causal' if causal else ''}"
+                rows += report(title, times, flops=4 * BATCH * HEADS * length**2 * size / (2 if causal else 1))
+    return rows
 
-        def peer(backend):
-            def run():
-                with sdpa_kernel(backend):
-                    return F.scaled_dot_product_attention(q, k, v)
-            return run
-        kernel = example("10_flash_attention.py")
-        flat = [t.view(batch * heads, length, size) for t in (q, k, v, out)]
-        kernel(*flat)
-        checked("attention", out, peer(SDPBackend.FLASH_ATTENTION)(), 2e-3)
-        times = race({"FlashAttention-2": peer(SDPBackend.FLASH_ATTENTION), "cuDNN": peer(SDPBackend.CUDNN_ATTENTION),
-                      "tilegen 10": kernel.bind(*flat)}, clock)
-        rows += report(f"attention f16 D64 T{length}", times, flops=4 * batch * heads * length**2 * size)
+
+def attention_backward(clock) -> list[dict]:
+    """Gradients beside torch's backward of FlashAttention-2, which also sums dO * O."""
+    rows = []
+    for length in (1024, 4096):
+        q, k, v, _ = (t.requires_grad_() for t in attention_inputs(length, 64))
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            out = F.scaled_dot_product_attention(q, k, v)
+        up = torch.randn_like(out)
+
+        def peer():
+            return torch.autograd.grad(out, (q, k, v), up, retain_graph=True)
+        scores = [torch.logsumexp(q.detach()[b].float() @ k.detach()[b].float().transpose(-1, -2) / 8, -1)
+                  for b in range(BATCH)]
+        flat = [t.detach().reshape(BATCH * HEADS, length, -1) for t in (q, k, v, up)]
+        lse, delta = torch.stack(scores).view(-1, length), (up.float() * out.detach().float()).sum(-1).view(-1, length)
+        dq, dk, dv = (torch.zeros_like(flat[0], dtype=torch.float32), *(torch.empty_like(t) for t in flat[1:3]))
+        kernel = example("22_flash_attention_backward.py")
+        kernel(*flat, lse, delta, dq, dk, dv)
+        for name, got, want in zip(("dQ", "dK", "dV"), (dq, dk, dv), peer()):
+            checked(name, got, want.view(got.shape), 5e-3)
+        bound = kernel.bind(*flat, lse, delta, dq, dk, dv)
+        times = race({"FlashAttention-2": peer, "tilegen 22": lambda: (dq.zero_(), bound())}, clock)
+        rows += report(f"attention backward f16 D64 T{length}", times, flops=10 * BATCH * HEADS * length**2 * 64)
     return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", help="write the table there, as a list of objects")
-    path = parser.parse_args().json
+    parser.add_argument("suites", nargs="*", help="the ones to run: all of them without any")
+    arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(0)
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda)
     clock = cuda_clock()
-    rows = [row for suite in (gemm_f32, rows_of_8192, elementwise, gemm_f16, attention) for row in suite(clock)]
-    if path:
-        pathlib.Path(path).write_text(json.dumps(rows, indent=1))
+    suites = (gemm_f32, rows_of_8192, elementwise, gemm_f16, attention, attention_backward)
+    chosen = [suite for suite in suites if not arguments.suites or suite.__name__ in arguments.suites]
+    rows = [row for suite in chosen for row in suite(clock)]
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

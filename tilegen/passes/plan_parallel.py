@@ -100,8 +100,7 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     if guard is not None:
         guards.append(_to_slots((ir.Assert(guard),), slots)[0].condition)
     whole = conjunction(guards)
-    loops = _drop_unused(loops, body, whole)
-    whole, loops = _by_row(whole, loops, body)
+    whole, loops = _by_row(whole, _drop_unused(loops, body, whole), body)
     once = speaker_of(planner, axes, *_component_threads(planner, nest)) if touches == "write" else None
     if once is not None and any(_is_fragment_write(n) for n in ir.walk(nest.body)):
         body, once = _spoken(body, once), None
