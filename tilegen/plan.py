@@ -104,7 +104,6 @@ class NestPlan:
     why: str = ""                        # what the source says about it, in a line of its own
     whole: ir.Expr | None = None
     whole_body: tuple[ir.Stmt, ...] = ()
-    why: str = ""                        # beside the nest in the source, where it does not follow from the line
 
 
 @dataclass(frozen=True)

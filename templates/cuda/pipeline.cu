@@ -22,8 +22,8 @@ for (int ${ op.var.name } = ${ e(op.start) }; ${ op.var.name } < ${ plan.steps.n
 //% if not plan.lead
     if (${ e(later) } < ${ plan.steps.name }) ${ plan.load }(${ e(later) });
     cp_async_commit();
-//% endif
 
+//% endif
     const int ${ plan.stage.name } = ${ e(stage) };
 //% if plan.lead
 ${ indent(lead) }

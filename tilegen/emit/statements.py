@@ -176,7 +176,7 @@ class Emitter:
             text = self.lets(plan.lets) + text
         if plan.once is not None:
             text = block(f"if ({self.expr(plan.once)})", text)
-        return f"// why: {plan.why}\n{text}" if plan.why else text
+        return text
 
     def _two_paths(self, plan: NestPlan, guarded: str) -> str:
         """The loops without guards where the whole tile exists, else those with guards."""
