@@ -7,11 +7,11 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def causal_attention(Q: T.Tensor[("heads", "queries", "D"), "float16"],
-                     K: T.Tensor[("kv_heads", "keys", "D"), "float16"],
-                     V: T.Tensor[("kv_heads", "keys", "D"), "float16"],
-                     O: T.Tensor[("heads", "queries", "D"), "float16"],
-                     BM=128, BN=64, D=64, stages=2):
+def causal(Q: T.Tensor[("heads", "queries", "D"), "float16"],
+           K: T.Tensor[("kv_heads", "keys", "D"), "float16"],
+           V: T.Tensor[("kv_heads", "keys", "D"), "float16"],
+           O: T.Tensor[("heads", "queries", "D"), "float16"],
+           BM=128, BN=64, D=64, stages=2):
     with T.Kernel(T.ceildiv(queries, BM), heads, threads=128) as (bx, head):
         Q_shared = T.alloc_shared((BM, D), "float16")
         K_shared = T.alloc_shared((BN, D), "float16")
@@ -27,7 +27,7 @@ def causal_attention(Q: T.Tensor[("heads", "queries", "D"), "float16"],
         scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     # log2(e) / sqrt(D), since exp2 is used
         first = (T.ceildiv(queries, BM) - 1 - bx) * BM        # the longest rows first: short blocks fill the end
         diagonal = first + keys - queries                     # the last key that query `first` sees
-        kv = head // (heads // kv_heads)
+        kv = head * kv_heads // heads
         T.copy(Q[head, first, 0], Q_shared)
         T.clear(O_local)
         T.clear(row_sum)
@@ -65,5 +65,5 @@ if __name__ == "__main__":
     keys, values = (numpy.repeat(x.astype("float32"), 2, axis=0) for x in (K, V))
     weights = numpy.tril(numpy.exp(0.125 * Q.astype("float32") @ keys.transpose(0, 2, 1)), 300 - 200)
     expected = weights / weights.sum(-1, keepdims=True) @ values
-    assert numpy.allclose(causal_attention(Q, K, V), expected, atol=5e-3)
+    assert numpy.allclose(causal(Q, K, V), expected, atol=5e-3)
     print("causal attention: 4 heads of 200 queries on 2 heads of 300 keys as NumPy computes them")

@@ -7,10 +7,10 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def varlen_attention(Q: T.Tensor[("tokens", "heads", "D"), "float16"], K: T.Tensor[("tokens", "heads", "D"), "float16"],
-                     V: T.Tensor[("tokens", "heads", "D"), "float16"], starts: T.Tensor[("bounds",), "int32"],
-                     longest: T.int32, O: T.Tensor[("tokens", "heads", "D"), "float16"],
-                     BM=128, BN=64, D=64, stages=2):
+def varlen(Q: T.Tensor[("tokens", "heads", "D"), "float16"], K: T.Tensor[("tokens", "heads", "D"), "float16"],
+           V: T.Tensor[("tokens", "heads", "D"), "float16"], starts: T.Tensor[("bounds",), "int32"],
+           longest: T.int32, O: T.Tensor[("tokens", "heads", "D"), "float16"],
+           BM=128, BN=64, D=64, stages=2):
     with T.Kernel(T.ceildiv(longest, BM), heads, bounds - 1, threads=128) as (bx, head, sequence):
         Q_shared = T.alloc_shared((BM, D), "float16")
         K_shared = T.alloc_shared((BN, D), "float16")
@@ -25,7 +25,7 @@ def varlen_attention(Q: T.Tensor[("tokens", "heads", "D"), "float16"], K: T.Tens
         block_sum = T.alloc_fragment((BM,), "float32")
         scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     # log2(e) / sqrt(D), since exp2 is used
         start = starts[sequence]
-        length = starts[sequence + 1] - start
+        length = T.min(starts[sequence + 1], tokens) - start
         if bx * BM < length:
             first = start + bx * BM
             T.copy(Q[first:first + BM, head, 0:D], Q_shared)
@@ -65,5 +65,5 @@ if __name__ == "__main__":
     q, k, v = (x.astype("float32").transpose(1, 0, 2) for x in (Q, K, V))
     weights = numpy.where(same, numpy.exp(0.125 * q @ k.transpose(0, 2, 1)), 0)
     expected = (weights / weights.sum(-1, keepdims=True) @ v).transpose(1, 0, 2)
-    assert numpy.allclose(varlen_attention(Q, K, V, starts, 209), expected, atol=5e-3)
+    assert numpy.allclose(varlen(Q, K, V, starts, 209), expected, atol=5e-3)
     print("varlen attention: sequences of 90, 1 and 209 tokens as NumPy computes them")

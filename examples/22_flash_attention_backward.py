@@ -7,16 +7,16 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def attention_backward(Q: T.Tensor[("heads", "queries", "D"), "float16"],
-                       K: T.Tensor[("heads", "keys", "D"), "float16"],
-                       V: T.Tensor[("heads", "keys", "D"), "float16"],
-                       dO: T.Tensor[("heads", "queries", "D"), "float16"],
-                       lse: T.Tensor[("heads", "queries"), "float32"],       # log of the sum of a row's exponentials
-                       delta: T.Tensor[("heads", "queries"), "float32"],     # sum of dO * O over a row
-                       dQ: T.Tensor[("heads", "queries", "D"), "float32"],   # starts as zeros
-                       dK: T.Tensor[("heads", "keys", "D"), "float16"],
-                       dV: T.Tensor[("heads", "keys", "D"), "float16"],
-                       BM=64, BN=64, D=64, stages=2):
+def gradients(Q: T.Tensor[("heads", "queries", "D"), "float16"],
+              K: T.Tensor[("heads", "keys", "D"), "float16"],
+              V: T.Tensor[("heads", "keys", "D"), "float16"],
+              dO: T.Tensor[("heads", "queries", "D"), "float16"],
+              lse: T.Tensor[("heads", "queries"), "float32"],       # log of the sum of a row's exponentials
+              delta: T.Tensor[("heads", "queries"), "float32"],     # sum of dO * O over a row
+              dQ: T.Tensor[("heads", "queries", "D"), "float32"],   # starts as zeros
+              dK: T.Tensor[("heads", "keys", "D"), "float16"],
+              dV: T.Tensor[("heads", "keys", "D"), "float16"],
+              BM=64, BN=64, D=64, stages=2):
     with T.Kernel(T.ceildiv(keys, BN), heads, threads=128) as (bx, by):
         K_shared = T.alloc_shared((BN, D), "float16")
         V_shared = T.alloc_shared((BN, D), "float16")
@@ -69,6 +69,6 @@ if __name__ == "__main__":
     q, k, v, do = (x.astype("float32") for x in arrays)
     S, dP, dQ = q @ k.transpose(0, 2, 1) / 8, do @ v.transpose(0, 2, 1), numpy.zeros(q.shape, "float32")
     P = numpy.exp(S) / numpy.exp(S).sum(-1, keepdims=True)
-    attention_backward(Q, K, V, dO, numpy.log(numpy.exp(S).sum(-1)), (P * dP).sum(-1), dQ)
+    gradients(Q, K, V, dO, numpy.log(numpy.exp(S).sum(-1)), (P * dP).sum(-1), dQ)
     assert numpy.allclose(dQ, P * (dP - (P * dP).sum(-1, keepdims=True)) @ k / 8, atol=2e-2)
     print("attention backward: gradients of 2 heads of 100 queries and 300 keys as NumPy computes them")

@@ -385,8 +385,6 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         cp_async_commit();
     }
     __syncthreads();  // why: Q_shared is complete before it is read
-
-    // 10_flash_attention.py:33  T.gemm(Q_shared, K_shared, S_local, transpose_B=True, cl ...
     // why: Q_shared stays the same in the loop, and there are registers for it
     unsigned Q_regs[D / MMA_K][S_TILES_M][4];
     #pragma unroll
@@ -527,8 +525,6 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                                      &O_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
     }
-
-    // 10_flash_attention.py:46  T.reduce_sum(S_local, block_sum, dim=1)
     // why: each thread has the sum of its own columns until here; the threads of a row meet once
     #pragma unroll
     for (int e = 0; e < S_ROWS; ++e)
@@ -567,9 +563,9 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //   "map": {"13": [293, 295], "17": [296, 298], "18": [299, 301], "20": [302, 304], "21": [305,
 //     307], "22": [308, 310], "24": [311, 313], "25": [314, 316], "26": [317, 333], "27": [334,
 //     334], "28": [335, 336], "29": [337, 344], "31": [345, 362], "32": [363, 381], "30": [382,
-//     388], "33": [389, 435], "34": [436, 437], "35": [438, 447], "37": [448, 452], "38": [453,
-//     462], "39": [463, 467], "41": [468, 476], "44": [477, 483], "46": [484, 536], "47": [494,
-//     498], "49": [499, 505], "50": [506, 530], "51": [537, 543], "53": [544, 554]}}
+//     405], "33": [406, 433], "34": [434, 435], "35": [436, 445], "37": [446, 450], "38": [451,
+//     460], "39": [461, 465], "41": [466, 474], "44": [475, 481], "46": [482, 491], "47": [492,
+//     496], "49": [497, 503], "50": [504, 532], "51": [533, 539], "53": [540, 550]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -113,4 +113,4 @@ def _meeting(planner: Planner, reduce: ir.Reduce, total: ir.Buffer) -> Nest:
     lanes = planner.layout(reduce.src.buffer).axes[reduce.dim].count_name
     whole = ir.Call(f"device:sum_in_warp<{lanes}>", (element,), total.dtype.compute)
     body = (ir.Store(total, element.indices, whole),)
-    return Nest(NestPlan(tuple(x for x in loops if x), body, reason=_WHY, why=_WHY), loc=reduce.loc)
+    return Nest(NestPlan(tuple(x for x in loops if x), body, reason=_WHY, why=_WHY))

@@ -89,4 +89,4 @@ def _keep(planner: Planner, gemm: ir.Gemm, count: int) -> tuple[ir.Stmt, ir.Gemm
     load = OpPlan("mma_kept_operand", {**values, "kept": name, "why": why}, why)
     used = {**values, "a": f"{name}[{values['k']} / {values['step'].name}]", "load_a": {"form": "kept"}}
     plan = replace(gemm.plan, values=used, reason=f"{gemm.plan.reason}; A is kept in {name}")
-    return KeptOperand(gemm.a, plan=load, loc=gemm.loc), replace(gemm, plan=plan)
+    return KeptOperand(gemm.a, plan=load), replace(gemm, plan=plan)

@@ -39,6 +39,12 @@ def plan_gemm(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     )
 
 
+def _depth_name(planner: Planner, rows: Axis, width: int) -> str:
+    """DEPTH_VEC, or S_DEPTH_VEC where another product has a width of its own."""
+    taken = planner.constants.get("DEPTH_VEC")
+    return "DEPTH_VEC" if taken is None or taken.value == width else rows.slots_name.replace("ROWS", "DEPTH_VEC")
+
+
 def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     rows, cols = planner.layout(gemm.c.buffer).axes[-2:]
     depth = gemm.a.extents[-2 if gemm.transpose_a else -1]
@@ -53,7 +59,7 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     )
     step: ir.Expr = ir.Const(1)
     if width > 1:
-        step = planner.constant("DEPTH_VEC", width, "steps of depth that one load serves", legal="1, 2 or 4")
+        step = planner.constant(_depth_name(planner, rows, width), width, "steps of depth that one load serves", legal="1, 2 or 4")
         planner.check_multiple(depth, step, "the depth of a block is made of whole vectors")
     a_along, b_along = width > 1 and not gemm.transpose_a, width > 1 and gemm.transpose_b
     dtype = gemm.c.buffer.dtype.compute
