@@ -142,7 +142,8 @@ static inline int32x8 lane_numbers() { return int32x8{0, 1, 2, 3, 4, 5, 6, 7}; }
 
 static inline float32x8 load_float32(const float* p) { return _mm256_loadu_ps(p); }
 
-template <class V> static inline V max(V a, V b) { return a > b ? a : b; }
+// Of a NaN and a number, the number.
+template <class V> static inline V max(V a, V b) { return (a > b) | (b != b) ? a : b; }
 
 template <class V> static inline auto max_lanes(V x)
 {
@@ -232,8 +233,8 @@ static void varlen_block(Tiles& t, const float16* __restrict__ Q, const float16*
     // 21_flash_attention_varlen.py:27  start = starts[sequence]
     const int start = sequence < bounds ? starts[sequence] : 0;
 
-    // 21_flash_attention_varlen.py:28  length = starts[sequence + 1] - start
-    const int length = (sequence + 1 < bounds ? starts[sequence + 1] : 0) - start;
+    // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) - start
+    const int length = std::min(sequence + 1 < bounds ? starts[sequence + 1] : 0, tokens) - start;
 
     // 21_flash_attention_varlen.py:29  if bx * BM < length:
     if (bx * BM < length) {
@@ -389,13 +390,13 @@ extern "C" void varlen(const float16* __restrict__ Q, const float16* __restrict_
 //     "access": "read"}, {"name": "longest", "dtype": "int32"}, {"name": "O", "dtype": "float16",
 //     "shape": ["tokens", "heads", "D"], "access": "write"}],
 //   "sizes": ["tokens", "heads", "bounds"], "source": "21_flash_attention_varlen.py:10",
-//   "ir": "sha256:8d6ccb16414b0db8",
-//   "map": {"26": [229, 231], "27": [232, 234], "28": [235, 237], "29": [238, 239], "30": [240,
-//     241], "31": [242, 248], "32": [249, 250], "33": [251, 252], "34": [253, 254], "35": [255,
-//     256], "36": [257, 264], "37": [265, 272], "38": [273, 278], "39": [279, 280], "40": [281,
-//     288], "42": [289, 291], "43": [292, 308], "44": [309, 313], "46": [314, 319], "49": [320,
-//     325], "51": [326, 338], "52": [339, 343], "54": [344, 349], "55": [350, 355], "56": [356,
-//     372], "14": [373, 379]}}
+//   "ir": "sha256:5aa1f62877ff0d7c",
+//   "map": {"26": [230, 232], "27": [233, 235], "28": [236, 238], "29": [239, 240], "30": [241,
+//     242], "31": [243, 249], "32": [250, 251], "33": [252, 253], "34": [254, 255], "35": [256,
+//     257], "36": [258, 265], "37": [266, 273], "38": [274, 279], "39": [280, 281], "40": [282,
+//     289], "42": [290, 292], "43": [293, 309], "44": [310, 314], "46": [315, 320], "49": [321,
+//     326], "51": [327, 339], "52": [340, 344], "54": [345, 350], "55": [351, 356], "56": [357,
+//     373], "14": [374, 380]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -406,6 +407,7 @@ extern "C" void varlen(const float16* __restrict__ Q, const float16* __restrict_
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -479,8 +481,151 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 
 static int whole(int low, int high) { return low + int(generator() % (high - low + 1)); }
 
-// Not checked: 21_flash_attention_varlen.py:58: a write at a place that data decides, which blocks
-//     may share, has no meaning in plain loops.
+// The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
+static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>& K,
+                      const Tensor<host_float16>& V, const Tensor<int>& starts, int longest,
+                      Tensor<host_float16>& O, int tokens, int heads, int bounds)
+{
+    // 21_flash_attention_varlen.py:14  with T.Kernel(T.ceildiv(longest, BM), heads, boun ...
+    #pragma omp parallel for collapse(3)
+    for (int sequence = 0; sequence < bounds - 1; ++sequence)
+        for (int head = 0; head < heads; ++head)
+            for (int bx = 0; bx < (longest + BM - 1) / BM; ++bx) {
+                auto Q_shared = std::make_unique<double[][D]>(BM);
+                auto K_shared = std::make_unique<double[][D]>(BN);
+                auto V_shared = std::make_unique<double[][D]>(BN);
+                auto S_local = std::make_unique<double[][BN]>(BM);
+                auto P_local = std::make_unique<double[][BN]>(BM);
+                auto O_local = std::make_unique<double[][D]>(BM);
+                auto row_max = std::make_unique<double[]>(BM);
+                auto old_max = std::make_unique<double[]>(BM);
+                auto rescale = std::make_unique<double[]>(BM);
+                auto row_sum = std::make_unique<double[]>(BM);
+                auto block_sum = std::make_unique<double[]>(BM);
+                // 21_flash_attention_varlen.py:26  scale = 1.44269504 / T.sqrt(T.cast(D, ...
+                const double scale = 1.442695 / std::sqrt(double(D));
+                // 21_flash_attention_varlen.py:27  start = starts[sequence]
+                const int start = starts[{sequence}];
+                // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) -
+                //     start
+                const int length = std::min(starts[{sequence + 1}], tokens) - start;
+                // 21_flash_attention_varlen.py:29  if bx * BM < length:
+                if (bx * BM < length) {
+                    // 21_flash_attention_varlen.py:30  first = start + bx * BM
+                    const int first = start + bx * BM;
+                    // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D],
+                    //     Q_shared)
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j)
+                            Q_shared[i][j] = Q[{first + i, head, j}];
+                    // 21_flash_attention_varlen.py:32  T.clear(O_local)
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j)
+                            O_local[i][j] = 0.0;
+                    // 21_flash_attention_varlen.py:33  T.clear(row_sum)
+                    for (int i = 0; i < BM; ++i)
+                        row_sum[i] = 0.0;
+                    // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
+                    for (int i = 0; i < BM; ++i)
+                        row_max[i] = -INFINITY;
+                    // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, ...
+                    for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
+                        // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb ...
+                        for (int i = 0; i < BN; ++i)
+                            for (int j = 0; j < D; ++j)
+                                K_shared[i][j] = K[{start + kb * BN + i, head, j}];
+                        // 21_flash_attention_varlen.py:37  T.copy(V[start + kb * BN:start + (kb ...
+                        for (int i = 0; i < BN; ++i)
+                            for (int j = 0; j < D; ++j)
+                                V_shared[i][j] = V[{start + kb * BN + i, head, j}];
+                        // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                S_local[i][j] = 0.0;
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                for (int k = 0; k < D; ++k)
+                                    S_local[i][j] += Q_shared[i][k] * K_shared[j][k];
+                        // 21_flash_attention_varlen.py:39  if (kb + 1) * BN > length:           ...
+                        if ((kb + 1) * BN > length) {
+                            // 21_flash_attention_varlen.py:40  for i, j in T.Parallel(BM, BN):
+                            for (int i = 0; i < BM; ++i)
+                                for (int j = 0; j < BN; ++j)
+                                    S_local[i][j] = kb * BN + j < length ? S_local[i][j]
+                                        : -INFINITY;
+                        }
+                        // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
+                        for (int i = 0; i < BM; ++i)
+                            old_max[i] = row_max[i];
+                        // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1,
+                        //     clear=False)
+                        for (int i = 0; i < BM; ++i) {
+                            double largest = row_max[i];
+                            for (int j = 0; j < BN; ++j)
+                                largest = std::fmax(largest, S_local[i][j]);
+                            row_max[i] = largest;
+                        }
+                        // 21_flash_attention_varlen.py:44  for i in T.Parallel(BM):
+                        for (int i = 0; i < BM; ++i)
+                            rescale[i] = std::exp2((old_max[i] - row_max[i]) * scale);
+                        // 21_flash_attention_varlen.py:46  for i, j in T.Parallel(BM, D):
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < D; ++j) {
+                                if (rescale[i] != 1.0)
+                                    O_local[i][j] *= rescale[i];
+                            }
+                        // 21_flash_attention_varlen.py:49  for i, j in T.Parallel(BM, BN):
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                S_local[i][j] =
+                                    std::exp2(S_local[i][j] * scale - row_max[i] * scale);
+                        // 21_flash_attention_varlen.py:51  T.reduce_sum(S_local, block_sum, dim=1)
+                        for (int i = 0; i < BM; ++i) {
+                            double sum = 0.0;
+                            for (int j = 0; j < BN; ++j)
+                                sum += S_local[i][j];
+                            block_sum[i] = sum;
+                        }
+                        // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):
+                        for (int i = 0; i < BM; ++i)
+                            row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                        // 21_flash_attention_varlen.py:54  T.copy(S_local, P_local)
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                P_local[i][j] = double(host_float16(S_local[i][j]));
+                        // 21_flash_attention_varlen.py:55  T.gemm(P_local, V_shared, O_local)
+                        for (int i = 0; i < BM; ++i)
+                            for (int k = 0; k < BN; ++k)
+                                for (int j = 0; j < D; ++j)
+                                    O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                    }
+                    // 21_flash_attention_varlen.py:56  for i, j in T.Parallel(BM, D):
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j) {
+                            if (bx * BM + i < length)
+                                O.set({first + i, head, j}, O_local[i][j] * (1.0 / row_sum[i]));
+                        }
+                }
+            }
+}
+
+// The largest error, relative to |want| plus the mean size of all elements. NaN is right only where
+// the plain loops give NaN too.
+template <class T>
+static double worst_error(const Tensor<T>& got, const Tensor<T>& want)
+{
+    double total = 0, worst = 0;
+    for (const T& y : want.data)
+        if (std::isfinite(double(y))) total += std::fabs(double(y));
+    const double mean = total / want.data.size();
+    for (size_t i = 0; i < want.data.size(); ++i) {
+        const double x(got.data[i]), y(want.data[i]);
+        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+        const double error = std::fabs(x - y) / (mean + std::fabs(y));
+        worst = std::isnan(error) ? INFINITY : std::fmax(worst, error);
+    }
+    return worst;
+}
 
 // The mean time of one of `count` launches.
 template <class Launch>
@@ -510,6 +655,7 @@ int main(int argc, char** argv)
     for (auto& element : K.data) element = host_float16(uniform(2048));
     for (auto& element : V.data) element = host_float16(uniform(2048));
     for (auto& element : starts.data) element = whole(0, 7);
+    Tensor<host_float16> O_want = O;
 
     const auto launch = [&] {
         varlen(
@@ -519,11 +665,17 @@ int main(int argc, char** argv)
     };
     launch();
 
+    reference(Q, K, V, starts, longest, O_want, tokens, heads, bounds);
+    const double worst = worst_error(O, O_want);
+    // 1e-5 for float32, 2e-3 for a rounding to float16, 1e-6 * sqrt(n) for a float32 sum of n terms
+    const double tolerance = 1e-5 + 4e-3 + 1e-6 * std::sqrt(double(D));
+    const bool ok = worst <= tolerance;
+
     const double us = microseconds(launch, microseconds(launch, 3) < 2e5 ? 20 : 2);
     const double bytes = 8.0 * D * heads * tokens + 4.0 * bounds;
     std::printf("varlen %d x %d x %d: ", tokens, heads, bounds);
-    std::printf("%.1f us, %.4g GB/s, not checked\n",
-                us, 1e-3 * bytes / us);
-    return 0;
+    std::printf("%.1f us, %.4g GB/s, worst error %.1e, %s\n",
+                us, 1e-3 * bytes / us, worst, ok ? "ok" : "WRONG");
+    return ok ? 0 : 1;
 }
 #endif

@@ -8,7 +8,7 @@
 //
 // Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     4*(heads*queries*D + heads*keys*D) bytes.
-// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
+// Shared  49152 bytes = Q_shared 16384 + K_shared 16384 + V_shared 16384.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and rescale
@@ -18,9 +18,6 @@ constexpr int D = 64;          // columns of Q_shared, K_shared and V_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
-constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
-constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
-constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
@@ -48,15 +45,12 @@ static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
               && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
-              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
-              "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
-static_assert(2 * (D + Q_PAD) % 16 == 0 && 2 * (D + K_PAD) % 16 == 0 && 2 * (D + V_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -172,6 +166,16 @@ template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* 
     store_vector<N>(dst, v.data);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -263,12 +267,11 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 Q_shared[BM][D + Q_PAD];
-    alignas(16) float16 K_shared[stages][BN][D + K_PAD];
-    alignas(16) float16 V_shared[stages][BN][D + V_PAD];
+    alignas(16) float16 Q_shared[BM][D];
+    alignas(16) float16 K_shared[stages][BN][D];
+    alignas(16) float16 V_shared[stages][BN][D];
 };
-constexpr int SMEM_BYTES =
-    2 * BM * (D + Q_PAD) + 2 * stages * BN * (D + K_PAD) + 2 * stages * BN * (D + V_PAD);
+constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -320,15 +323,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
             const int e = first + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = bx * BM + row;
-            copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * D + col]);
+            copy_vector<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                               &Q[(by * queries + Q_row) * D + col]);
         }
     } else {
         #pragma unroll
         for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
             const int e = first + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = bx * BM + row;
-            copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * D + col],
-                               Q_row < queries ? Q_VEC : 0);
+            copy_inside<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                               &Q[(by * queries + Q_row) * D + col], Q_row < queries ? Q_VEC : 0);
         }
     }
     float O_local[S_ROWS][O_COLS] = {};       // 10_flash_attention.py:27  T.clear(O_local)
@@ -348,15 +352,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
                 const int e = first + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(by * keys + K_row) * D + col]);
+                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &K[(by * keys + K_row) * D + col]);
             }
         } else {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
                 const int e = first + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(by * keys + K_row) * D + col],
-                                  K_row < keys ? K_VEC : 0);
+                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &K[(by * keys + K_row) * D + col], K_row < keys ? K_VEC : 0);
             }
         }
 
@@ -366,15 +371,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
                 const int e = first + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(by * keys + V_row) * D + col]);
+                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &V[(by * keys + V_row) * D + col]);
             }
         } else {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
                 const int e = first + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(by * keys + V_row) * D + col],
-                                  V_row < keys ? V_VEC : 0);
+                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &V[(by * keys + V_row) * D + col], V_row < keys ? V_VEC : 0);
             }
         }
     };
@@ -395,7 +401,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             const int row =
                 (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 16 * 8;
-            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][col]);
+            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][swizzle<float16, D>(row, col)]);
         }
     }
 
@@ -417,7 +423,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][col]);
+                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -515,7 +521,8 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int tile_n = 0; tile_n < O_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.V_shared[stage][row][col]);
+                ldmatrix_x4_transposed(b[tile_n],
+                                       &s.V_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -551,21 +558,21 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 }
 
 // tilegen-launch: {"entry": "attention", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD", "Q_VEC",
-//     "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_VEC", "K_VEC", "V_VEC",
+//     "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"], "block": "THREADS",
+//   "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:10", "ir": "sha256:79d50c3551c78d14",
-//   "map": {"13": [293, 295], "17": [296, 298], "18": [299, 301], "20": [302, 304], "21": [305,
-//     307], "22": [308, 310], "24": [311, 313], "25": [314, 316], "26": [317, 333], "27": [334,
-//     334], "28": [335, 336], "29": [337, 344], "31": [345, 362], "32": [363, 381], "30": [382,
-//     405], "33": [406, 433], "34": [434, 435], "35": [436, 445], "37": [446, 450], "38": [451,
-//     460], "39": [461, 465], "41": [466, 474], "44": [475, 481], "46": [482, 491], "47": [492,
-//     496], "49": [497, 503], "50": [504, 532], "51": [533, 539], "53": [540, 550]}}
+//   "map": {"13": [296, 298], "17": [299, 301], "18": [302, 304], "20": [305, 307], "21": [308,
+//     310], "22": [311, 313], "24": [314, 316], "25": [317, 319], "26": [320, 337], "27": [338,
+//     338], "28": [339, 340], "29": [341, 348], "31": [349, 367], "32": [368, 387], "30": [388,
+//     411], "33": [412, 439], "34": [440, 441], "35": [442, 451], "37": [452, 456], "38": [457,
+//     466], "39": [467, 471], "41": [472, 480], "44": [481, 487], "46": [488, 497], "47": [498,
+//     502], "49": [503, 509], "50": [510, 539], "51": [540, 546], "53": [547, 557]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -9,7 +9,7 @@
 //
 // Work    about 4*heads*queries*D*min(keys, diagonal + BM) + heads*queries*(min(keys, diagonal +
 //     BM) + BN - 1) / BN*D flop, 4*(heads*queries*D + kv_heads*keys*D) bytes.
-// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
+// Shared  49152 bytes = Q_shared 16384 + K_shared 16384 + V_shared 16384.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and rescale
@@ -19,9 +19,6 @@ constexpr int D = 64;          // columns of Q_shared, K_shared and V_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
-constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
-constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
-constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
@@ -49,15 +46,12 @@ static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
               && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
-              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
-              "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
-static_assert(2 * (D + Q_PAD) % 16 == 0 && 2 * (D + K_PAD) % 16 == 0 && 2 * (D + V_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -173,6 +167,16 @@ template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* 
     store_vector<N>(dst, v.data);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -264,12 +268,11 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 Q_shared[BM][D + Q_PAD];
-    alignas(16) float16 K_shared[stages][BN][D + K_PAD];
-    alignas(16) float16 V_shared[stages][BN][D + V_PAD];
+    alignas(16) float16 Q_shared[BM][D];
+    alignas(16) float16 K_shared[stages][BN][D];
+    alignas(16) float16 V_shared[stages][BN][D];
 };
-constexpr int SMEM_BYTES =
-    2 * BM * (D + Q_PAD) + 2 * stages * BN * (D + K_PAD) + 2 * stages * BN * (D + V_PAD);
+constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -330,14 +333,16 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
             const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = first + row;
-            copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(head * queries + Q_row) * D + col]);
+            copy_vector<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                               &Q[(head * queries + Q_row) * D + col]);
         }
     } else {
         #pragma unroll
         for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
             const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = first + row;
-            copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(head * queries + Q_row) * D + col],
+            copy_inside<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                               &Q[(head * queries + Q_row) * D + col],
                                Q_row >= 0 && Q_row < queries ? Q_VEC : 0);
         }
     }
@@ -363,14 +368,16 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(kv * keys + K_row) * D + col]);
+                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &K[(kv * keys + K_row) * D + col]);
             }
         } else {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(kv * keys + K_row) * D + col],
+                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &K[(kv * keys + K_row) * D + col],
                                   kv >= 0 && kv < kv_heads && K_row < keys ? K_VEC : 0);
             }
         }
@@ -382,14 +389,16 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(kv * keys + V_row) * D + col]);
+                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &V[(kv * keys + V_row) * D + col]);
             }
         } else {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(kv * keys + V_row) * D + col],
+                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
+                                  &V[(kv * keys + V_row) * D + col],
                                   kv >= 0 && kv < kv_heads && V_row < keys ? V_VEC : 0);
             }
         }
@@ -411,7 +420,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             const int row =
                 (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 16 * 8;
-            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][col]);
+            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][swizzle<float16, D>(row, col)]);
         }
     }
 
@@ -433,7 +442,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][col]);
+                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -533,7 +542,8 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int tile_n = 0; tile_n < O_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.V_shared[stage][row][col]);
+                ldmatrix_x4_transposed(b[tile_n],
+                                       &s.V_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -569,22 +579,22 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 }
 
 // tilegen-launch: {"entry": "causal", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD", "Q_VEC",
-//     "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_VEC", "K_VEC", "V_VEC",
+//     "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"], "block": "THREADS",
+//   "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["kv_heads", "keys", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["kv_heads", "keys", "D"],
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:10", "ir": "sha256:f6a66329ffc814b7",
-//   "map": {"15": [294, 296], "19": [297, 299], "20": [300, 302], "22": [303, 305], "23": [306,
-//     308], "24": [309, 311], "26": [312, 314], "27": [315, 317], "28": [318, 320], "29": [321,
-//     323], "30": [324, 326], "31": [327, 344], "32": [345, 347], "33": [348, 350], "34": [351,
-//     358], "36": [359, 377], "37": [378, 397], "35": [398, 421], "38": [422, 449], "39": [450,
-//     451], "40": [452, 463], "42": [464, 468], "43": [469, 478], "44": [479, 483], "46": [484,
-//     492], "49": [493, 499], "51": [500, 509], "52": [510, 514], "54": [515, 521], "55": [522,
-//     550], "56": [551, 557], "58": [558, 568]}}
+//   "map": {"15": [297, 299], "19": [300, 302], "20": [303, 305], "22": [306, 308], "23": [309,
+//     311], "24": [312, 314], "26": [315, 317], "27": [318, 320], "28": [321, 323], "29": [324,
+//     326], "30": [327, 329], "31": [330, 349], "32": [350, 352], "33": [353, 355], "34": [356,
+//     363], "36": [364, 384], "37": [385, 406], "35": [407, 430], "38": [431, 458], "39": [459,
+//     460], "40": [461, 472], "42": [473, 477], "43": [478, 487], "44": [488, 492], "46": [493,
+//     501], "49": [502, 508], "51": [509, 518], "52": [519, 523], "54": [524, 530], "55": [531,
+//     560], "56": [561, 567], "58": [568, 578]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -8,7 +8,7 @@
 //
 // Work    about 4*heads*(bounds - 1)*D*longest*length + heads*(bounds - 1)*(length + BN - 1) /
 //     BN*D*longest flop, 8*tokens*heads*D + 4*bounds bytes.
-// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
+// Shared  49152 bytes = Q_shared 16384 + K_shared 16384 + V_shared 16384.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and rescale
@@ -18,9 +18,6 @@ constexpr int D = 64;          // columns of Q_shared, K_shared and V_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
-constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
-constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
-constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
@@ -48,15 +45,12 @@ static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
               && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
-              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
-              "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
-static_assert(2 * (D + Q_PAD) % 16 == 0 && 2 * (D + K_PAD) % 16 == 0 && 2 * (D + V_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -172,6 +166,16 @@ template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* 
     store_vector<N>(dst, v.data);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -251,12 +255,11 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 Q_shared[BM][D + Q_PAD];
-    alignas(16) float16 K_shared[stages][BN][D + K_PAD];
-    alignas(16) float16 V_shared[stages][BN][D + V_PAD];
+    alignas(16) float16 Q_shared[BM][D];
+    alignas(16) float16 K_shared[stages][BN][D];
+    alignas(16) float16 V_shared[stages][BN][D];
 };
-constexpr int SMEM_BYTES =
-    2 * BM * (D + Q_PAD) + 2 * stages * BN * (D + K_PAD) + 2 * stages * BN * (D + V_PAD);
+constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -312,8 +315,8 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
     // 21_flash_attention_varlen.py:27  start = starts[sequence]
     const int start = sequence < bounds ? starts[sequence] : 0;
 
-    // 21_flash_attention_varlen.py:28  length = starts[sequence + 1] - start
-    const int length = (sequence + 1 < bounds ? starts[sequence + 1] : 0) - start;
+    // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) - start
+    const int length = min(sequence + 1 < bounds ? starts[sequence + 1] : 0, tokens) - start;
 
     // 21_flash_attention_varlen.py:29  if bx * BM < length:
     if (bx * BM < length) {
@@ -325,14 +328,16 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
                 const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = first + row;
-                copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(Q_row * heads + head) * D + col]);
+                copy_vector<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                                   &Q[(Q_row * heads + head) * D + col]);
             }
         } else {
             #pragma unroll
             for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
                 const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = first + row;
-                copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(Q_row * heads + head) * D + col],
+                copy_inside<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
+                                   &Q[(Q_row * heads + head) * D + col],
                                    Q_row >= 0 && Q_row < tokens ? Q_VEC : 0);
             }
         }
@@ -361,7 +366,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                      first_element += THREADS * K_VEC) {
                     const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                     const int col = e % D, K_row = start + kb * BN + row;
-                    copy_async<K_VEC>(&s.K_shared[stage][row][col],
+                    copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
                                       &K[(K_row * heads + head) * D + col]);
                 }
             } else {
@@ -370,7 +375,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                      first_element += THREADS * K_VEC) {
                     const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                     const int col = e % D, K_row = start + kb * BN + row;
-                    copy_async<K_VEC>(&s.K_shared[stage][row][col],
+                    copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
                                       &K[(K_row * heads + head) * D + col],
                                       K_row >= 0 && K_row < tokens ? K_VEC : 0);
                 }
@@ -384,7 +389,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                      first_element += THREADS * V_VEC) {
                     const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                     const int col = e % D, V_row = start + kb * BN + row;
-                    copy_async<V_VEC>(&s.V_shared[stage][row][col],
+                    copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
                                       &V[(V_row * heads + head) * D + col]);
                 }
             } else {
@@ -393,7 +398,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                      first_element += THREADS * V_VEC) {
                     const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                     const int col = e % D, V_row = start + kb * BN + row;
-                    copy_async<V_VEC>(&s.V_shared[stage][row][col],
+                    copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
                                       &V[(V_row * heads + head) * D + col],
                                       V_row >= 0 && V_row < tokens ? V_VEC : 0);
                 }
@@ -416,7 +421,8 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int row =
                     (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 16 * 8;
-                ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][col]);
+                ldmatrix_x4(Q_regs[k / MMA_K][tile_m],
+                            &s.Q_shared[row][swizzle<float16, D>(row, col)]);
             }
         }
 
@@ -438,7 +444,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                     const int row =
                         (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                     const int col = k + lane / 8 % 2 * 8;
-                    ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][col]);
+                    ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][swizzle<float16, D>(row, col)]);
                 }
                 #pragma unroll
                 for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -536,7 +542,8 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 for (int tile_n = 0; tile_n < O_TILES_N; tile_n += 2) {
                     const int row = k + lane % 16;
                     const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                    ldmatrix_x4_transposed(b[tile_n], &s.V_shared[stage][row][col]);
+                    ldmatrix_x4_transposed(b[tile_n],
+                                           &s.V_shared[stage][row][swizzle<float16, D>(row, col)]);
                 }
                 #pragma unroll
                 for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -570,9 +577,9 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 }
 
 // tilegen-launch: {"entry": "varlen", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD", "Q_VEC",
-//     "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(longest, BM)", "heads", "bounds - 1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_VEC", "K_VEC", "V_VEC",
+//     "MIN_BLOCKS"], "grid": ["ceildiv(longest, BM)", "heads", "bounds - 1"], "block": "THREADS",
+//   "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["tokens", "heads", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["tokens", "heads", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["tokens", "heads", "D"],
@@ -580,14 +587,14 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "access": "read"}, {"name": "longest", "dtype": "int32"}, {"name": "O", "dtype": "float16",
 //     "shape": ["tokens", "heads", "D"], "access": "write"}],
 //   "sizes": ["tokens", "heads", "bounds"], "source": "21_flash_attention_varlen.py:10",
-//   "ir": "sha256:8d6ccb16414b0db8",
-//   "map": {"14": [282, 284], "18": [285, 287], "19": [288, 290], "20": [291, 293], "21": [294,
-//     296], "22": [297, 299], "23": [300, 302], "24": [303, 305], "25": [306, 308], "26": [309,
-//     311], "27": [312, 314], "28": [315, 317], "29": [318, 319], "30": [320, 321], "31": [322,
-//     338], "32": [339, 344], "33": [345, 348], "34": [349, 355], "36": [356, 378], "37": [379,
-//     402], "35": [403, 426], "38": [427, 454], "39": [455, 456], "40": [457, 466], "42": [467,
-//     471], "43": [472, 481], "44": [482, 486], "46": [487, 495], "49": [496, 502], "51": [503,
-//     512], "52": [513, 517], "54": [518, 524], "55": [525, 554], "56": [555, 569]}}
+//   "ir": "sha256:5aa1f62877ff0d7c",
+//   "map": {"14": [285, 287], "18": [288, 290], "19": [291, 293], "20": [294, 296], "21": [297,
+//     299], "22": [300, 302], "23": [303, 305], "24": [306, 308], "25": [309, 311], "26": [312,
+//     314], "27": [315, 317], "28": [318, 320], "29": [321, 322], "30": [323, 324], "31": [325,
+//     343], "32": [344, 349], "33": [350, 353], "34": [354, 360], "36": [361, 383], "37": [384,
+//     407], "35": [408, 432], "38": [433, 460], "39": [461, 462], "40": [463, 472], "42": [473,
+//     477], "43": [478, 487], "44": [488, 492], "46": [493, 501], "49": [502, 508], "51": [509,
+//     518], "52": [519, 523], "54": [524, 530], "55": [531, 561], "56": [562, 576]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -597,6 +604,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -670,8 +678,151 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 
 static int whole(int low, int high) { return low + int(generator() % (high - low + 1)); }
 
-// Not checked: 21_flash_attention_varlen.py:58: a write at a place that data decides, which blocks
-//     may share, has no meaning in plain loops.
+// The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
+static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>& K,
+                      const Tensor<host_float16>& V, const Tensor<int>& starts, int longest,
+                      Tensor<host_float16>& O, int tokens, int heads, int bounds)
+{
+    // 21_flash_attention_varlen.py:14  with T.Kernel(T.ceildiv(longest, BM), heads, boun ...
+    #pragma omp parallel for collapse(3)
+    for (int sequence = 0; sequence < bounds - 1; ++sequence)
+        for (int head = 0; head < heads; ++head)
+            for (int bx = 0; bx < (longest + BM - 1) / BM; ++bx) {
+                auto Q_shared = std::make_unique<double[][D]>(BM);
+                auto K_shared = std::make_unique<double[][D]>(BN);
+                auto V_shared = std::make_unique<double[][D]>(BN);
+                auto S_local = std::make_unique<double[][BN]>(BM);
+                auto P_local = std::make_unique<double[][BN]>(BM);
+                auto O_local = std::make_unique<double[][D]>(BM);
+                auto row_max = std::make_unique<double[]>(BM);
+                auto old_max = std::make_unique<double[]>(BM);
+                auto rescale = std::make_unique<double[]>(BM);
+                auto row_sum = std::make_unique<double[]>(BM);
+                auto block_sum = std::make_unique<double[]>(BM);
+                // 21_flash_attention_varlen.py:26  scale = 1.44269504 / T.sqrt(T.cast(D, ...
+                const double scale = 1.442695 / std::sqrt(double(D));
+                // 21_flash_attention_varlen.py:27  start = starts[sequence]
+                const int start = starts[{sequence}];
+                // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) -
+                //     start
+                const int length = std::min(starts[{sequence + 1}], tokens) - start;
+                // 21_flash_attention_varlen.py:29  if bx * BM < length:
+                if (bx * BM < length) {
+                    // 21_flash_attention_varlen.py:30  first = start + bx * BM
+                    const int first = start + bx * BM;
+                    // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D],
+                    //     Q_shared)
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j)
+                            Q_shared[i][j] = Q[{first + i, head, j}];
+                    // 21_flash_attention_varlen.py:32  T.clear(O_local)
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j)
+                            O_local[i][j] = 0.0;
+                    // 21_flash_attention_varlen.py:33  T.clear(row_sum)
+                    for (int i = 0; i < BM; ++i)
+                        row_sum[i] = 0.0;
+                    // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
+                    for (int i = 0; i < BM; ++i)
+                        row_max[i] = -INFINITY;
+                    // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, ...
+                    for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
+                        // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb ...
+                        for (int i = 0; i < BN; ++i)
+                            for (int j = 0; j < D; ++j)
+                                K_shared[i][j] = K[{start + kb * BN + i, head, j}];
+                        // 21_flash_attention_varlen.py:37  T.copy(V[start + kb * BN:start + (kb ...
+                        for (int i = 0; i < BN; ++i)
+                            for (int j = 0; j < D; ++j)
+                                V_shared[i][j] = V[{start + kb * BN + i, head, j}];
+                        // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                S_local[i][j] = 0.0;
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                for (int k = 0; k < D; ++k)
+                                    S_local[i][j] += Q_shared[i][k] * K_shared[j][k];
+                        // 21_flash_attention_varlen.py:39  if (kb + 1) * BN > length:           ...
+                        if ((kb + 1) * BN > length) {
+                            // 21_flash_attention_varlen.py:40  for i, j in T.Parallel(BM, BN):
+                            for (int i = 0; i < BM; ++i)
+                                for (int j = 0; j < BN; ++j)
+                                    S_local[i][j] = kb * BN + j < length ? S_local[i][j]
+                                        : -INFINITY;
+                        }
+                        // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
+                        for (int i = 0; i < BM; ++i)
+                            old_max[i] = row_max[i];
+                        // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1,
+                        //     clear=False)
+                        for (int i = 0; i < BM; ++i) {
+                            double largest = row_max[i];
+                            for (int j = 0; j < BN; ++j)
+                                largest = std::fmax(largest, S_local[i][j]);
+                            row_max[i] = largest;
+                        }
+                        // 21_flash_attention_varlen.py:44  for i in T.Parallel(BM):
+                        for (int i = 0; i < BM; ++i)
+                            rescale[i] = std::exp2((old_max[i] - row_max[i]) * scale);
+                        // 21_flash_attention_varlen.py:46  for i, j in T.Parallel(BM, D):
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < D; ++j) {
+                                if (rescale[i] != 1.0)
+                                    O_local[i][j] *= rescale[i];
+                            }
+                        // 21_flash_attention_varlen.py:49  for i, j in T.Parallel(BM, BN):
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                S_local[i][j] =
+                                    std::exp2(S_local[i][j] * scale - row_max[i] * scale);
+                        // 21_flash_attention_varlen.py:51  T.reduce_sum(S_local, block_sum, dim=1)
+                        for (int i = 0; i < BM; ++i) {
+                            double sum = 0.0;
+                            for (int j = 0; j < BN; ++j)
+                                sum += S_local[i][j];
+                            block_sum[i] = sum;
+                        }
+                        // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):
+                        for (int i = 0; i < BM; ++i)
+                            row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                        // 21_flash_attention_varlen.py:54  T.copy(S_local, P_local)
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                P_local[i][j] = double(host_float16(S_local[i][j]));
+                        // 21_flash_attention_varlen.py:55  T.gemm(P_local, V_shared, O_local)
+                        for (int i = 0; i < BM; ++i)
+                            for (int k = 0; k < BN; ++k)
+                                for (int j = 0; j < D; ++j)
+                                    O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                    }
+                    // 21_flash_attention_varlen.py:56  for i, j in T.Parallel(BM, D):
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j) {
+                            if (bx * BM + i < length)
+                                O.set({first + i, head, j}, O_local[i][j] * (1.0 / row_sum[i]));
+                        }
+                }
+            }
+}
+
+// The largest error, relative to |want| plus the mean size of all elements. NaN is right only where
+// the plain loops give NaN too.
+template <class T>
+static double worst_error(const Tensor<T>& got, const Tensor<T>& want)
+{
+    double total = 0, worst = 0;
+    for (const T& y : want.data)
+        if (std::isfinite(double(y))) total += std::fabs(double(y));
+    const double mean = total / want.data.size();
+    for (size_t i = 0; i < want.data.size(); ++i) {
+        const double x(got.data[i]), y(want.data[i]);
+        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+        const double error = std::fabs(x - y) / (mean + std::fabs(y));
+        worst = std::isnan(error) ? INFINITY : std::fmax(worst, error);
+    }
+    return worst;
+}
 
 static void check(cudaError_t error)
 {
@@ -688,6 +839,13 @@ static Element* upload(const Tensor<T>& host)
     check(cudaMalloc(&device, bytes));
     check(cudaMemcpy(device, host.data.data(), bytes, cudaMemcpyHostToDevice));
     return static_cast<Element*>(device);
+}
+
+template <class T>
+static void download(Tensor<T>& host, const void* device)
+{
+    const size_t bytes = host.data.size() * sizeof(T);
+    check(cudaMemcpy(host.data.data(), device, bytes, cudaMemcpyDeviceToHost));
 }
 
 // The mean time of one of `count` launches.
@@ -723,6 +881,7 @@ int main(int argc, char** argv)
     for (auto& element : K.data) element = host_float16(uniform(2048));
     for (auto& element : V.data) element = host_float16(uniform(2048));
     for (auto& element : starts.data) element = whole(0, 7);
+    Tensor<host_float16> O_want = O;
 
     float16* const Q_device = upload<float16>(Q);
     float16* const K_device = upload<float16>(K);
@@ -740,12 +899,19 @@ int main(int argc, char** argv)
     launch();
     check(cudaGetLastError());
     check(cudaDeviceSynchronize());
+    download(O, O_device);
+
+    reference(Q, K, V, starts, longest, O_want, tokens, heads, bounds);
+    const double worst = worst_error(O, O_want);
+    // 1e-5 for float32, 2e-3 for a rounding to float16, 1e-6 * sqrt(n) for a float32 sum of n terms
+    const double tolerance = 1e-5 + 4e-3 + 1e-6 * std::sqrt(double(D));
+    const bool ok = worst <= tolerance;
 
     const double us = microseconds(launch, microseconds(launch, 3) < 2e5 ? 20 : 2);
     const double bytes = 8.0 * D * heads * tokens + 4.0 * bounds;
     std::printf("varlen %d x %d x %d: ", tokens, heads, bounds);
-    std::printf("%.1f us, %.4g TB/s, not checked\n",
-                us, 1e-6 * bytes / us);
-    return 0;
+    std::printf("%.1f us, %.4g TB/s, worst error %.1e, %s\n",
+                us, 1e-6 * bytes / us, worst, ok ? "ok" : "WRONG");
+    return ok ? 0 : 1;
 }
 #endif

@@ -10,7 +10,7 @@
 //
 // Work    about 10*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     12*heads*queries*D + 8*(heads*keys*D + heads*queries) bytes.
-// Shared  64512 bytes = Q_shared 18432 + dO_shared 18432 + 3 smaller tiles.  128 threads.
+// Shared  57344 bytes = Q_shared 16384 + dO_shared 16384 + 3 smaller tiles.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, dO_shared and dQ_local; columns of dS_shared, S_local and dS_local
@@ -21,11 +21,6 @@ constexpr int stages = 2;      // tiles of each operand that are on their way or
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
 constexpr int WARPS_N_DQ = 2;  // warps along the columns of dQ: a power of two
-constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
-constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
-constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
-constexpr int DO_PAD = 8;      // columns after each row of dO_shared that keep banks apart
-constexpr int DS_PAD = 8;      // columns after each row of dS_shared that keep banks apart
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
@@ -68,17 +63,15 @@ static_assert(2 * K_VEC <= 16 && 2 * V_VEC <= 16 && 2 * Q_VEC <= 16 && 2 * DO_VE
 static_assert(BN * D % (THREADS * K_VEC) == 0 && BN * D % (THREADS * V_VEC) == 0
               && BM * D % (THREADS * Q_VEC) == 0 && BM * D % (THREADS * DO_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(D % K_VEC == 0 && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0
-              && (D + V_PAD) % V_VEC == 0 && D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0
-              && D % DO_VEC == 0 && (D + DO_PAD) % DO_VEC == 0, "rows are made of whole vectors");
+static_assert(D % K_VEC == 0 && D % V_VEC == 0 && D % Q_VEC == 0 && D % DO_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(2 * Q_VEC >= 4 && 2 * DO_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BM % MMA_K == 0 && BN % MMA_K == 0,
               "the depth of a block is made of whole mma steps");
-static_assert(2 * (D + K_PAD) % 16 == 0 && 2 * (D + Q_PAD) % 16 == 0 && 2 * (D + DO_PAD) % 16 == 0
-              && 2 * (D + V_PAD) % 16 == 0 && 2 * (BM + DS_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && DV_COLS % 4 == 0 && DK_COLS % 4 == 0
               && DQ_ROWS % 2 == 0 && DQ_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
+static_assert(2 * D % 16 == 0 && 2 * BM % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_half");
 static_assert(WARPS_N == 1, "a warp holds whole rows of dS_half");
 
@@ -187,6 +180,16 @@ template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* 
     store_vector<N>(dst, v.data);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -256,15 +259,14 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 K_shared[BN][D + K_PAD];
-    alignas(16) float16 V_shared[BN][D + V_PAD];
-    alignas(16) float16 Q_shared[stages][BM][D + Q_PAD];
-    alignas(16) float16 dO_shared[stages][BM][D + DO_PAD];
-    alignas(16) float16 dS_shared[BN][BM + DS_PAD];
+    alignas(16) float16 K_shared[BN][D];
+    alignas(16) float16 V_shared[BN][D];
+    alignas(16) float16 Q_shared[stages][BM][D];
+    alignas(16) float16 dO_shared[stages][BM][D];
+    alignas(16) float16 dS_shared[BN][BM];
 };
 constexpr int SMEM_BYTES =
-    2 * BN * (D + K_PAD) + 2 * BN * (D + V_PAD) + 2 * stages * BM * (D + Q_PAD)
-    + 2 * stages * BM * (D + DO_PAD) + 2 * BN * (BM + DS_PAD);
+    2 * BN * D + 2 * BN * D + 2 * stages * BM * D + 2 * stages * BM * D + 2 * BN * BM;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -333,15 +335,16 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
             const int e = first + threadIdx.x * K_VEC, row = e / D;
             const int col = e % D, K_row = bx * BN + row;
-            copy_vector<K_VEC>(&s.K_shared[row][col], &K[(by * keys + K_row) * D + col]);
+            copy_vector<K_VEC>(&s.K_shared[row][swizzle<float16, D>(row, col)],
+                               &K[(by * keys + K_row) * D + col]);
         }
     } else {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
             const int e = first + threadIdx.x * K_VEC, row = e / D;
             const int col = e % D, K_row = bx * BN + row;
-            copy_inside<K_VEC>(&s.K_shared[row][col], &K[(by * keys + K_row) * D + col],
-                               K_row < keys ? K_VEC : 0);
+            copy_inside<K_VEC>(&s.K_shared[row][swizzle<float16, D>(row, col)],
+                               &K[(by * keys + K_row) * D + col], K_row < keys ? K_VEC : 0);
         }
     }
 
@@ -351,15 +354,16 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
             const int e = first + threadIdx.x * V_VEC, row = e / D;
             const int col = e % D, V_row = bx * BN + row;
-            copy_vector<V_VEC>(&s.V_shared[row][col], &V[(by * keys + V_row) * D + col]);
+            copy_vector<V_VEC>(&s.V_shared[row][swizzle<float16, D>(row, col)],
+                               &V[(by * keys + V_row) * D + col]);
         }
     } else {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
             const int e = first + threadIdx.x * V_VEC, row = e / D;
             const int col = e % D, V_row = bx * BN + row;
-            copy_inside<V_VEC>(&s.V_shared[row][col], &V[(by * keys + V_row) * D + col],
-                               V_row < keys ? V_VEC : 0);
+            copy_inside<V_VEC>(&s.V_shared[row][swizzle<float16, D>(row, col)],
+                               &V[(by * keys + V_row) * D + col], V_row < keys ? V_VEC : 0);
         }
     }
 
@@ -378,7 +382,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
                 const int e = first + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = qb * BM + row;
-                copy_async<Q_VEC>(&s.Q_shared[stage][row][col],
+                copy_async<Q_VEC>(&s.Q_shared[stage][row][swizzle<float16, D>(row, col)],
                                   &Q[(by * queries + Q_row) * D + col]);
             }
         } else {
@@ -386,7 +390,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
                 const int e = first + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = qb * BM + row;
-                copy_async<Q_VEC>(&s.Q_shared[stage][row][col],
+                copy_async<Q_VEC>(&s.Q_shared[stage][row][swizzle<float16, D>(row, col)],
                                   &Q[(by * queries + Q_row) * D + col], Q_row < queries ? Q_VEC
                                   : 0);
             }
@@ -398,7 +402,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
                 const int e = first + threadIdx.x * DO_VEC, row = e / D;
                 const int col = e % D, dO_row = qb * BM + row;
-                copy_async<DO_VEC>(&s.dO_shared[stage][row][col],
+                copy_async<DO_VEC>(&s.dO_shared[stage][row][swizzle<float16, D>(row, col)],
                                    &dO[(by * queries + dO_row) * D + col]);
             }
         } else {
@@ -406,7 +410,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
                 const int e = first + threadIdx.x * DO_VEC, row = e / D;
                 const int col = e % D, dO_row = qb * BM + row;
-                copy_async<DO_VEC>(&s.dO_shared[stage][row][col],
+                copy_async<DO_VEC>(&s.dO_shared[stage][row][swizzle<float16, D>(row, col)],
                                    &dO[(by * queries + dO_row) * D + col], dO_row < queries
                                    ? DO_VEC : 0);
             }
@@ -429,7 +433,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             const int row =
                 (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 16 * 8;
-            ldmatrix_x4(K_regs[k / MMA_K][tile_m], &s.K_shared[row][col]);
+            ldmatrix_x4(K_regs[k / MMA_K][tile_m], &s.K_shared[row][swizzle<float16, D>(row, col)]);
         }
     }
     // why: V_shared stays the same in the loop, and there are registers for it
@@ -442,7 +446,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             const int row =
                 (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 16 * 8;
-            ldmatrix_x4(V_regs[k / MMA_K][tile_m], &s.V_shared[row][col]);
+            ldmatrix_x4(V_regs[k / MMA_K][tile_m], &s.V_shared[row][swizzle<float16, D>(row, col)]);
         }
     }
 
@@ -479,7 +483,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.Q_shared[stage][row][col]);
+                ldmatrix_x4(b[tile_n], &s.Q_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -522,7 +526,8 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int tile_n = 0; tile_n < DV_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.dO_shared[stage][row][col]);
+                ldmatrix_x4_transposed(b[tile_n],
+                                       &s.dO_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -546,7 +551,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.dO_shared[stage][row][col]);
+                ldmatrix_x4(b[tile_n], &s.dO_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -585,7 +590,8 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int tile_n = 0; tile_n < DK_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.Q_shared[stage][row][col]);
+                ldmatrix_x4_transposed(b[tile_n],
+                                       &s.Q_shared[stage][row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -602,7 +608,8 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             #pragma unroll
             for (int c = 0; c < S_COLS; c += S_VEC) {
                 const int col = S_col(c);
-                store_vector<S_VEC>(&s.dS_shared[row][col], &dS_half[r][c]);
+                store_vector<S_VEC>(&s.dS_shared[row][swizzle<float16, BM>(row, col)],
+                                    &dS_half[r][c]);
             }
         }
         __syncthreads();  // why: dS_shared is complete before it is read
@@ -621,14 +628,15 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int row = k + lane / 16 * 8 + lane % 8;
                 const int col =
                     (2 * tile_m + lane / 8 % 2) * THREADS_M_DQ + warp_row<WARPS_N_DQ>() * 8;
-                ldmatrix_x4_transposed(a[tile_m], &s.dS_shared[row][col]);
+                ldmatrix_x4_transposed(a[tile_m],
+                                       &s.dS_shared[row][swizzle<float16, BM>(row, col)]);
             }
             #pragma unroll
             for (int tile_n = 0; tile_n < DQ_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col =
                     (tile_n + lane / 16) * THREADS_N_DQ * 2 + warp_col<WARPS_N_DQ>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.K_shared[row][col]);
+                ldmatrix_x4_transposed(b[tile_n], &s.K_shared[row][swizzle<float16, D>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < DQ_TILES_M; ++tile_m)
@@ -684,9 +692,9 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 }
 
 // tilegen-launch: {"entry": "gradients", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "WARPS_N_DQ", "K_PAD", "V_PAD",
-//     "Q_PAD", "DO_PAD", "DS_PAD", "K_VEC", "V_VEC", "Q_VEC", "DO_VEC", "MIN_BLOCKS"],
-//   "grid": ["ceildiv(keys, BN)", "heads", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "WARPS_N_DQ", "K_VEC", "V_VEC",
+//     "Q_VEC", "DO_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(keys, BN)", "heads", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "D"],
@@ -698,13 +706,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "22_flash_attention_backward.py:10", "ir": "sha256:91cafefa29aff292",
-//   "map": {"20": [300, 302], "26": [303, 305], "27": [306, 308], "28": [309, 311], "29": [312,
-//     314], "32": [315, 317], "33": [318, 320], "34": [321, 323], "35": [324, 326], "36": [327,
-//     329], "37": [330, 347], "38": [348, 365], "39": [366, 368], "40": [369, 374], "42": [375,
-//     394], "43": [395, 415], "41": [416, 452], "44": [453, 459], "45": [460, 467], "46": [468,
-//     495], "47": [496, 503], "49": [504, 510], "50": [511, 534], "51": [535, 559], "52": [560,
-//     566], "54": [567, 573], "55": [574, 597], "56": [598, 609], "57": [610, 640], "58": [641,
-//     653], "60": [654, 660], "62": [661, 672], "63": [673, 683]}}
+//   "map": {"20": [302, 304], "26": [305, 307], "27": [308, 310], "28": [311, 313], "29": [314,
+//     316], "32": [317, 319], "33": [320, 322], "34": [323, 325], "35": [326, 328], "36": [329,
+//     331], "37": [332, 350], "38": [351, 369], "39": [370, 372], "40": [373, 378], "42": [379,
+//     398], "43": [399, 419], "41": [420, 456], "44": [457, 463], "45": [464, 471], "46": [472,
+//     499], "47": [500, 507], "49": [508, 514], "50": [515, 539], "51": [540, 564], "52": [565,
+//     571], "54": [572, 578], "55": [579, 603], "56": [604, 616], "57": [617, 648], "58": [649,
+//     661], "60": [662, 668], "62": [669, 680], "63": [681, 691]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

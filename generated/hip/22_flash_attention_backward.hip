@@ -11,7 +11,7 @@
 //
 // Work    about 10*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     12*heads*queries*D + 8*(heads*keys*D + heads*queries) bytes.
-// Shared  63488 bytes = Q_shared 9216 + dO_shared 9216 + 5 smaller tiles.  128 threads.
+// Shared  64512 bytes = dO_shared 9216 + dS_shared 9216 + 5 smaller tiles.  128 threads.
 
 #include <hip/hip_runtime.h>
 
@@ -41,6 +41,7 @@ constexpr int K_PAD = 8;               // columns after each row of K_shared tha
 constexpr int V_PAD = 8;               // columns after each row of V_shared that keep banks apart
 constexpr int Q_PAD = 8;               // columns after each row of Q_shared that keep banks apart
 constexpr int DO_PAD = 8;              // columns after each row of dO_shared that keep banks apart
+constexpr int DS_PAD = 8;              // columns after each row of dS_shared that keep banks apart
 constexpr int K_VEC = 8;               // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;               // elements of V_shared in one access: 1, 2, 4 or 8
 constexpr int Q_VEC = 8;               // elements of Q_shared in one access: 1, 2, 4 or 8
@@ -181,11 +182,11 @@ struct Smem {
     alignas(16) float16 V_shared[BN][D + V_PAD];
     alignas(16) float16 Q_shared[BM][D + Q_PAD];
     alignas(16) float16 dO_shared[BM][D + DO_PAD];
-    alignas(16) float16 dS_shared[BN][BM];
+    alignas(16) float16 dS_shared[BN][BM + DS_PAD];
 };
 constexpr int SMEM_BYTES =
     2 * BN * (BM + P_HALF_STAGED_PAD) + 2 * BN * (BM + DS_HALF_STAGED_PAD) + 2 * BN * (D + K_PAD)
-    + 2 * BN * (D + V_PAD) + 2 * BM * (D + Q_PAD) + 2 * BM * (D + DO_PAD) + 2 * BN * BM;
+    + 2 * BN * (D + V_PAD) + 2 * BM * (D + Q_PAD) + 2 * BM * (D + DO_PAD) + 2 * BN * (BM + DS_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
@@ -564,7 +565,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 // tilegen-launch: {"entry": "gradients", "target": "hip", "arch": "gfx942",
 //   "knobs": ["BM", "BN", "D", "THREADS", "THREADS_N", "THREADS_N_DK", "DK_VEC", "THREADS_N_DV",
 //     "DV_VEC", "THREADS_N_DQ", "DQ_VEC", "P_HALF_STAGED_PAD", "DS_HALF_STAGED_PAD", "K_PAD",
-//     "V_PAD", "Q_PAD", "DO_PAD", "K_VEC", "V_VEC", "Q_VEC", "DO_VEC", "DEPTH_VEC",
+//     "V_PAD", "Q_PAD", "DO_PAD", "DS_PAD", "K_VEC", "V_VEC", "Q_VEC", "DO_VEC", "DEPTH_VEC",
 //     "DV_DEPTH_VEC", "DK_DEPTH_VEC"], "grid": ["ceildiv(keys, BN)", "heads", "1"],
 //   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
@@ -578,13 +579,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "22_flash_attention_backward.py:10", "ir": "sha256:91cafefa29aff292",
-//   "map": {"20": [223, 225], "26": [226, 228], "27": [229, 231], "28": [232, 234], "29": [235,
-//     237], "32": [238, 240], "33": [241, 243], "34": [244, 246], "35": [247, 249], "36": [250,
-//     252], "37": [253, 270], "38": [271, 288], "39": [289, 291], "40": [292, 294], "41": [295,
-//     298], "42": [299, 315], "43": [316, 332], "44": [333, 338], "45": [339, 345], "46": [346,
-//     371], "47": [372, 377], "49": [378, 383], "50": [384, 414], "51": [415, 440], "52": [441,
-//     446], "54": [447, 452], "55": [453, 483], "56": [484, 494], "57": [495, 518], "58": [519,
-//     531], "60": [532, 538], "62": [539, 550], "63": [551, 561]}}
+//   "map": {"20": [224, 226], "26": [227, 229], "27": [230, 232], "28": [233, 235], "29": [236,
+//     238], "32": [239, 241], "33": [242, 244], "34": [245, 247], "35": [248, 250], "36": [251,
+//     253], "37": [254, 271], "38": [272, 289], "39": [290, 292], "40": [293, 295], "41": [296,
+//     299], "42": [300, 316], "43": [317, 333], "44": [334, 339], "45": [340, 346], "46": [347,
+//     372], "47": [373, 378], "49": [379, 384], "50": [385, 415], "51": [416, 441], "52": [442,
+//     447], "54": [448, 453], "55": [454, 484], "56": [485, 495], "57": [496, 519], "58": [520,
+//     532], "60": [533, 539], "62": [540, 551], "63": [552, 562]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
