@@ -151,6 +151,9 @@ def multiple_of(expr: ir.Expr, env, steps: dict[str, int] = {}) -> int:
             return math.gcd(multiple_of(a, env, steps), multiple_of(b, env, steps))
         case ir.BinOp(op="*", a=a, b=b):
             return multiple_of(a, env, steps) * multiple_of(b, env, steps)
+        case ir.BinOp(op="//", a=a, b=b):
+            whole, part = multiple_of(a, env, steps), evaluate(b, env)
+            return whole // part if part and whole % part == 0 else 1
         case ir.Var(name=name):
             return steps.get(name, 1)
     return 1

@@ -144,12 +144,19 @@ class Printer:
             return f"({self(a, '+')} + {self(b, '+')} - 1) / {self(b, 'unary')}", "/"
         if e.name.startswith(("device:", "extern:")):
             return f"{e.name[len('device:'):]}({', '.join(self(a) for a in e.args)})", "atom"
+        if e.name == "bits_as":
+            return f"bits_as<{self.target.type(e.dtype)}>({self._exactly(e.args[0])})", "atom"
         args = ", ".join(
             self._as(a, e.dtype if not a.dtype.is_float or e.dtype.is_float else a.dtype.compute, "?:")
             for a in e.args
         )
         dtype = e.args[0].dtype.compute if e.args else e.dtype
         return f"{self.function(e.name, dtype, e)}({args})", "atom"
+
+    def _exactly(self, e: ir.Expr) -> str:
+        """`e` in its own type, where C++ would compute a small integer in int."""
+        widened = isinstance(e, (ir.BinOp, ir.UnOp, ir.Select, ir.Const)) and e.dtype.bits < 32
+        return f"{self._type_call(e.dtype)}({self(e)})" if widened else self(e)
 
     def function(self, name: str, dtype: DType, e: ir.Expr | None = None) -> str:
         """The target's name of a math function; a helper of the same name where it has none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,14 +78,14 @@ class HostProgram:
     def small_floats(self) -> list[dict]:
         """The numbers of each small float that the program needs, in order of name."""
         used = {t.dtype.name for t in self.tensors if t.dtype.is_small_float}
-        used |= {name for name in FIELDS if f"host_{name}(" in self.reference}
+        used |= {name for name in FIELDS if re.search(rf"\bhost_{name}\b", self.reference)}
         used |= {s.var.dtype.name for s in self.kernel.params if s.buffer is None and s.var.dtype.is_small_float}
         return [small_float(name) for name in sorted(used)]
 
     @property
     def integer_helpers(self) -> list[str]:
-        names = ("floored_quotient", "floored_remainder", "count_leading_zeros", "philox_on_host")
-        return [n for n in names if f"{n}(" in self.reference]
+        names = ("floored_quotient", "floored_remainder", "count_leading_zeros", "bits_as", "philox_on_host")
+        return [n for n in names if re.search(rf"\b{n}\b", self.reference)]
 
     def uses(self, word: str) -> bool:
         """Whether a random element is made by this function."""

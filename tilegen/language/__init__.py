@@ -34,7 +34,7 @@ from tilegen.language.safe_values import annotate_safe_value
 from tilegen.language.scalar import (
     Select, bfloat16, bool_, cast, ceildiv, float8_e4m3, float8_e4m3fn, float8_e5m2, float16, float32,
     float64, floordiv, floormod, if_then_else, infinity, int4, int8, int16, int32, int64, max_value, min_value,
-    tfloat32, truncdiv, truncmod, uint4, uint8, uint16, uint32, uint64, where,
+    reinterpret, tfloat32, truncdiv, truncmod, uint4, uint8, uint16, uint32, uint64, where,
 )
 from tilegen.language.scans import cummax, cumsum
 from tilegen.language.scheduling import annotate_min_blocks_per_sm, use_swizzle

@@ -8,7 +8,8 @@ from tilegen import dtypes, ir
 from tilegen.errors import TilegenError
 from tilegen.language.arithmetic import binary, convert, select
 from tilegen.language.builder import current, operation
-from tilegen.language.values import as_dtype, as_index, is_number
+from tilegen.language.text import describe
+from tilegen.language.values import as_dtype, as_expr, as_index, is_number
 
 
 class ScalarType:
@@ -59,6 +60,23 @@ float8_e4m3fn = float8_e4m3
 def cast(value, dtype) -> ir.Expr:
     """`value` as `dtype`; also `x.astype(dtype)`, `T.float32(x)`. Raises TG0108 for an unknown dtype."""
     return convert(value, as_dtype(dtype, current().argument("dtype")))
+
+
+@operation("function")
+def reinterpret(value, dtype) -> ir.Expr:
+    """The bits of `value` as another type of the same width; the arguments may come in either order.
+
+    Raises TG0102 for bool and where the widths differ, TG0108 for an unknown dtype.
+    """
+    builder = current()
+    if isinstance(value, (ScalarType, dtypes.DType, str)):
+        value, dtype = dtype, value
+    kind = as_dtype(dtype, builder.argument("dtype"))
+    x = as_expr(value, loc=builder.argument("value"))
+    if x.dtype.bits != kind.bits or dtypes.bool_ in (x.dtype, kind):
+        raise TilegenError("TG0102", f"T.reinterpret: {describe(x)} has not the bits of a {kind}", builder.loc,
+                           f"T.cast it to an integer of {kind.bits} bits" if kind != dtypes.bool_ else "compare it with 0")
+    return x if x.dtype == kind else ir.Call("bits_as", (x,), kind)
 
 
 @operation("function")

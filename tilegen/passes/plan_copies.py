@@ -129,9 +129,17 @@ def block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
     widest = max(copy.src.buffer.dtype.bytes, copy.dst.buffer.dtype.bytes)
     width = planner.target.vector_bytes // widest
     total = planner.value(arith.product(extents)) or 0
-    while width > 1 and (total // width < planner.threads or not _divides(planner, copy, extents[-1], width)):
+    least = LEAST_ASYNCHRONOUS // widest if _asynchronous(planner, copy) else 1     # few threads rather than a wait
+    while width > 1 and (total // width < planner.threads and width > least
+                         or not _divides(planner, copy, extents[-1], width)):
         width //= 2
     return max(1, width)
+
+
+def _asynchronous(planner: Planner, copy: ir.Copy) -> bool:
+    """Whether this copy runs ahead of its use, as far as its dtypes and the target go."""
+    return dict(copy.options).get("asynchronous", False) and planner.target.async_copies \
+        and copy.src.buffer.dtype == copy.dst.buffer.dtype
 
 
 def _divides(planner: Planner, copy: ir.Copy, extent: ir.Expr, width: int) -> bool:
@@ -290,7 +298,7 @@ def _finish(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int
     """The body: a vector move, or a guarded element."""
     source, target = ir.Load(copy.src.buffer, src), ir.Load(copy.dst.buffer, dst)
     if width > 1:
-        return replace(plan, body=(_vector_move(planner, source, target, step, copy.options),))
+        return replace(plan, body=(_vector_move(planner, source, target, step, _asynchronous(planner, copy)),))
     value: ir.Expr = source
     if source.buffer.scope == "global":
         outside = conditions(source.buffer, src, planner.ranges)
@@ -302,12 +310,11 @@ def _finish(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int
     return replace(plan, guard=guard, body=(ir.Store(copy.dst.buffer, dst, value),))
 
 
-def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Expr, options) -> Move:
+def _vector_move(planner: Planner, source: ir.Load, target: ir.Load, step: ir.Expr, ahead: bool) -> Move:
     registers = {"fragment", "local"}
     outer = source if source.buffer.scope == "global" else target if target.buffer.scope == "global" else None
     size = arith.multiply(ir.Const(source.dtype.bytes), step)
-    asynchronous = dict(options).get("asynchronous", False) and planner.target.async_copies \
-        and source.dtype == target.dtype and planner.value(size) >= LEAST_ASYNCHRONOUS
+    asynchronous = ahead and planner.value(size) >= LEAST_ASYNCHRONOUS
     verb = ("load" if target.buffer.scope in registers else "store" if source.buffer.scope in registers else "copy")
     if outer is None:
         return Move(f"{verb}_vector", target, source, step)

@@ -1,0 +1,57 @@
+"""C += A @ W for up to 16 rows of A and 4-bit weights in groups with a scale: bound by reading the weights."""
+
+import numpy
+
+import tilegen
+import tilegen.language as T
+
+GROUP = 128      # weights of a column that share a scale
+
+
+def pack(weights):
+    """Words of eight 4-bit weights, from uint8 (N, K): bits 4 * p and 16 + 4 * p of word 4 * b + t hold the weights
+    32 * b + 8 * p + 2 * t and the next one. So a thread that holds column pairs 2 * t of an mma operand needs one word."""
+    blocks = weights.reshape(len(weights), -1, 4, 4, 2).astype("uint32")              # block, p, t, even or odd
+    shifts = numpy.arange(4, dtype="uint32")[:, None, None] * 4 + numpy.array([0, 16], "uint32")
+    return (blocks << shifts).sum((2, 4), dtype="uint32").reshape(len(weights), -1)
+
+
+@tilegen.jit
+def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("N", "K // 8"), "uint32"],
+              scales: T.Tensor[("K // 128", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
+              BM=16, BN=64, BK=128, SPLIT=4, stages=4, threads=128):
+    with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, threads=threads) as (bx, by, bz):
+        A_shared = T.alloc_shared((BM, BK), "float16")
+        W_shared = T.alloc_shared((BN, BK // 8), "uint32")
+        scale = T.alloc_shared((BN,), "float16")
+        W_local = T.alloc_fragment((BN, BK), "float16")
+        ones = T.alloc_fragment((BN, BK), "float16")
+        sums = T.alloc_fragment((BN, BM), "float32")       # of A, the same in every row
+        group = T.alloc_fragment((BN, BM), "float32")      # transposed: weights are the left operand, from registers
+        C_local = T.alloc_fragment((BN, BM), "float32")
+        T.fill(ones, 1)
+        T.clear(C_local)
+        steps = T.ceildiv(K // BK, SPLIT)
+        for ko in T.Pipelined(steps, num_stages=stages):
+            T.copy(A[by * BM, (bz * steps + ko) * BK], A_shared)
+            T.copy(W[bx * BN, (bz * steps + ko) * BK // 8], W_shared)
+            T.copy(scales[bz * steps + ko, bx * BN], scale)
+            for i, j in T.Parallel(BN, BK):                # the bits of 16 + w as float16
+                word = W_shared[i, j // 32 * 4 + j % 8 // 2] >> (j % 32 // 8 * 4 + j % 2 * 16)
+                W_local[i, j] = T.reinterpret(T.cast(0x4C00 | (word & 15) << 6, "uint16"), "float16")
+            T.gemm(W_local, A_shared, group, transpose_B=True, clear_accum=True)
+            T.gemm(ones, A_shared, sums, transpose_B=True, clear_accum=True)
+            for i, j in T.Parallel(BN, BM):
+                C_local[i, j] += (group[i, j] - 24 * sums[i, j]) * scale[i]
+        for i, j in T.Parallel(BN, BM):
+            T.atomic_add(C[by * BM + j, bx * BN + i], C_local[i, j])
+
+
+if __name__ == "__main__":
+    generator = numpy.random.default_rng(0)
+    A, weights = generator.standard_normal((5, 512)).astype("float16"), generator.integers(0, 16, (200, 512), "uint8")
+    scales, C = generator.random((4, 200)).astype("float16"), numpy.zeros((5, 200), "float32")
+    int4_gemm(A, pack(weights), scales, C)
+    expected = A.astype("float32") @ ((weights - 8.0).reshape(200, 4, 128) * scales.T[..., None]).reshape(200, 512).T
+    assert numpy.allclose(C, expected, rtol=1e-3, atol=1e-2)
+    print("int4_gemm: 5 x 512 times 512 x 200 in 4 bits as NumPy multiplies them")

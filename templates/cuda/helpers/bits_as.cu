@@ -1,0 +1,8 @@
+// The bits of a value as another type of the same size.
+template <class To, class From> __device__ To bits_as(From from)
+{
+    static_assert(sizeof(To) == sizeof(From), "one has the bits of the other");
+    To to;
+    memcpy(&to, &from, sizeof(To));
+    return to;
+}
