@@ -19,30 +19,33 @@ def pack(weights):
 @tilegen.jit
 def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("N", "K // 8"), "uint32"],
               scales: T.Tensor[("K // 128", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
-              BM=16, BN=64, BK=128, SPLIT=4, stages=4, threads=128):
+              BM=16, BN=64, BG=4, SPLIT=4, stages=3, threads=128, blocks=4):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, threads=threads) as (bx, by, bz):
-        A_shared = T.alloc_shared((BM, BK), "float16")
-        W_shared = T.alloc_shared((BN, BK // 8), "uint32")
-        scale = T.alloc_shared((BN,), "float16")
-        W_local = T.alloc_fragment((BN, BK), "float16")
-        ones = T.alloc_fragment((BN, BK), "float16")
+        A_shared = T.alloc_shared((BM, BG * 128), "float16")
+        W_shared = T.alloc_shared((BN, BG * 16), "uint32")
+        scale = T.alloc_shared((BG, BN), "float16")
+        W_local = T.alloc_fragment((BN, 128), "float16")
+        ones = T.alloc_fragment((BN, 128), "float16")
         sums = T.alloc_fragment((BN, BM), "float32")       # of A, the same in every row
         group = T.alloc_fragment((BN, BM), "float32")      # transposed: weights are the left operand, from registers
         C_local = T.alloc_fragment((BN, BM), "float32")
+        T.annotate_min_blocks_per_sm(blocks)
         T.fill(ones, 1)
         T.clear(C_local)
-        steps = T.ceildiv(K // BK, SPLIT)
+        steps = T.ceildiv(K // 128, BG * SPLIT)
         for ko in T.Pipelined(steps, num_stages=stages):
-            T.copy(A[by * BM, (bz * steps + ko) * BK], A_shared)
-            T.copy(W[bx * BN, (bz * steps + ko) * BK // 8], W_shared)
-            T.copy(scales[bz * steps + ko, bx * BN], scale)
-            for i, j in T.Parallel(BN, BK):                # the bits of 16 + w as float16
-                word = W_shared[i, j // 32 * 4 + j % 8 // 2] >> (j % 32 // 8 * 4 + j % 2 * 16)
-                W_local[i, j] = T.reinterpret(T.cast(0x4C00 | (word & 15) << 6, "uint16"), "float16")
-            T.gemm(W_local, A_shared, group, transpose_B=True, clear_accum=True)
-            T.gemm(ones, A_shared, sums, transpose_B=True, clear_accum=True)
-            for i, j in T.Parallel(BN, BM):
-                C_local[i, j] += (group[i, j] - 24 * sums[i, j]) * scale[i]
+            T.copy(A[by * BM, (bz * steps + ko) * (BG * 128)], A_shared)
+            T.copy(W[bx * BN, (bz * steps + ko) * (BG * 16)], W_shared)
+            T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
+            for g in T.unroll(BG):
+                for i, j in T.Parallel(BN, 128):           # the bits of 16 + w as float16
+                    word = W_shared[i, g * 16 + j // 32 * 4 + j % 8 // 2]
+                    bits = 0x4C00 | (word >> (j % 32 // 8 * 4 + j % 2 * 16) & 15) << 6
+                    W_local[i, j] = T.reinterpret(T.cast(bits, "uint16"), "float16")
+                T.gemm(W_local, A_shared[:, g * 128:g * 128 + 128], group, transpose_B=True, clear_accum=True)
+                T.gemm(ones, A_shared[:, g * 128:g * 128 + 128], sums, transpose_B=True, clear_accum=True)
+                for i, j in T.Parallel(BN, BM):
+                    C_local[i, j] += (group[i, j] - 24 * sums[i, j]) * scale[g, i]
         for i, j in T.Parallel(BN, BM):
             T.atomic_add(C[by * BM + j, bx * BN + i], C_local[i, j])
 

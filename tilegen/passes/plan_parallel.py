@@ -19,6 +19,7 @@ from tilegen.passes.divergence import depends_on_thread, differing, heads
 from tilegen.passes.plan_storage import declared
 from tilegen.passes.planner import THREAD, Planner, coordinate, unit
 from tilegen.passes.replicas import speaker_of
+from tilegen.passes.run_lets import split_runs
 from tilegen.passes.walks import strided
 from tilegen.plan import Loop, NestPlan
 from tilegen.targets.base import Target
@@ -96,6 +97,9 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
             guards.append(arith.less(let.var, extent))
     body = nest.body if not units else arith.fold(ir.substitute(nest.body, units))
     guard, body = common_guard(guard_statements(body, planner.ranges))
+    if loops and guard is None and not guards and nest.vars[-1].name in slots:
+        runs, slot, body = split_runs(planner, loops[-1], nest.vars[-1], axes[-1], body, used)
+        loops, slots[nest.vars[-1].name] = [*loops[:-1], *runs], slot
     body = _with_declarations(planner, _to_slots(body, slots))
     if guard is not None:
         guards.append(_to_slots((ir.Assert(guard),), slots)[0].condition)
