@@ -9,20 +9,21 @@ GROUP = 128      # weights of a column that share a scale
 
 
 def pack(weights):
-    """Words of eight 4-bit weights, from uint8 (N, K): bits 4 * p and 16 + 4 * p of word 4 * b + t hold the weights
-    32 * b + 8 * p + 2 * t and the next one. So a thread that holds column pairs 2 * t of an mma operand needs one word."""
-    blocks = weights.reshape(len(weights), -1, 4, 4, 2).astype("uint32")              # block, p, t, even or odd
+    """Words of eight 4-bit weights, (K / 128, N, 16), from uint8 (N, K): a group of all columns after the other. Word
+    4 * b + t of a group holds the weights 32 * b + 2 * t + 8 * p + h in the bits 4 * p + 16 * h, since a thread that
+    has the column pairs 2 * t of an mma operand needs just these."""
+    blocks = weights.reshape(len(weights), -1, 4, 4, 4, 2).astype("uint32")            # n, group, b, p, t, h
     shifts = numpy.arange(4, dtype="uint32")[:, None, None] * 4 + numpy.array([0, 16], "uint32")
-    return (blocks << shifts).sum((2, 4), dtype="uint32").reshape(len(weights), -1)
+    return (blocks << shifts).sum((3, 5), dtype="uint32").reshape(len(weights), -1, 16).swapaxes(0, 1).copy()
 
 
 @tilegen.jit
-def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("N", "K // 8"), "uint32"],
+def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("K // 128", "N", 16), "uint32"],
               scales: T.Tensor[("K // 128", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
               BM=16, BN=64, BG=4, SPLIT=4, stages=3, threads=128, blocks=4):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, threads=threads) as (bx, by, bz):
         A_shared = T.alloc_shared((BM, BG * 128), "float16")
-        W_shared = T.alloc_shared((BN, BG * 16), "uint32")
+        W_shared = T.alloc_shared((BG, BN, 16), "uint32")
         scale = T.alloc_shared((BG, BN), "float16")
         W_local = T.alloc_fragment((BN, 128), "float16")
         ones = T.alloc_fragment((BN, 128), "float16")
@@ -35,11 +36,11 @@ def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("N", "K // 8"), "
         steps = T.ceildiv(K // 128, BG * SPLIT)
         for ko in T.Pipelined(steps, num_stages=stages):
             T.copy(A[by * BM, (bz * steps + ko) * (BG * 128)], A_shared)
-            T.copy(W[bx * BN, (bz * steps + ko) * (BG * 16)], W_shared)
+            T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
             T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
             for g in T.unroll(BG):
                 for i, j in T.Parallel(BN, 128):           # the bits of 16 + w as float16
-                    word = W_shared[i, g * 16 + j // 32 * 4 + j % 8 // 2]
+                    word = W_shared[g, i, j // 32 * 4 + j % 8 // 2]
                     bits = 0x4C00 | (word >> (j % 32 // 8 * 4 + j % 2 * 16) & 15) << 6
                     W_local[i, j] = T.reinterpret(T.cast(bits, "uint16"), "float16")
                 T.gemm(W_local, A_shared[:, g * 128:g * 128 + 128], group, transpose_B=True, clear_accum=True)
