@@ -110,6 +110,8 @@ def _bounds_of(op: str, a: Range, b: Range) -> Range:
     if op == "*":
         products = [_times(x, y) for x in a for y in b]
         return (min(products), max(products))
+    if op in ("//", "%", "trunc//", "trunc%") and b[0] == 0 and b[1] > 0:
+        b = (1, b[1])                                       # nothing is divided by zero
     if op in ("//", "trunc//") and b[0] > 0:
         divide = _floor if op == "//" else _truncate
         return (divide(a[0], b[0] if a[0] < 0 else b[1]), divide(a[1], b[0] if a[1] >= 0 else b[1]))
@@ -271,9 +273,10 @@ def _neutral(e: ir.BinOp) -> ir.Expr:
         return b.a
     if e.op == "-" and isinstance(a, ir.BinOp) and a.op == "+" and b in (a.a, a.b):  # (x + y) - x = y
         return a.b if b == a.a else a.a
-    if y is not None and e.op in ("+", "-") and isinstance(a, ir.BinOp) and a.op == "+" and isinstance(a.b, ir.Const):
-        total = a.b.value + (y if e.op == "+" else -y)
-        return _neutral(replace(a, b=ir.Const(total, a.b.dtype)))
+    if y is not None and e.op in ("+", "-") and isinstance(a, ir.BinOp) and a.op in ("+", "-") \
+            and isinstance(a.b, ir.Const):
+        total = (a.b.value if a.op == "+" else -a.b.value) + (y if e.op == "+" else -y)
+        return _neutral(replace(a, op="+" if total >= 0 else "-", b=ir.Const(abs(total), a.b.dtype)))
     return e
 
 

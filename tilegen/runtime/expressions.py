@@ -170,7 +170,8 @@ _BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divide
            "<=": _truth(operator.le), ">": _truth(operator.gt), ">=": _truth(operator.ge)}
 _UNARY = {"unary -": operator.neg, "unary +": operator.pos, "unary ~": operator.invert,
           "unary !": lambda a: int(not a)}
-_FUNCTIONS = {"ceildiv": (2, lambda a, b: -(-a // b)), "min": (2, min), "max": (2, max)}
+_FUNCTIONS = {"ceildiv": (2, lambda a, b: -(-a // b)), "min": (2, min), "max": (2, max),
+              "floor_divide": (2, lambda a, b: a // b), "floor_modulo": (2, lambda a, b: a % b)}
 
 
 def _value(tree: tuple, lookup: Lookup) -> Number:
