@@ -20,7 +20,8 @@ def pack(weights):
 @tilegen.jit
 def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("K // 128", "N", 16), "uint32"],
               scales: T.Tensor[("K // 128", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
-              BM=16, BN=64, BG=4, SPLIT=4, stages=3, threads=128, blocks=4):
+              BM=16, BN=T.by_target(128, hip=64, maca=64), BG=T.by_target(2, hip=1, maca=1), SPLIT=4, stages=3,
+              threads=256, blocks=2):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, threads=threads) as (bx, by, bz):
         A_shared = T.alloc_shared((BM, BG * 128), "float16")
         W_shared = T.alloc_shared((BG, BN, 16), "uint32")

@@ -1,4 +1,4 @@
-"""Y = the convolution of X with F, NHWC, with stride, padding and dilation, as a product whose left operand is gathered."""
+"""Y = X convolved with F, NHWC, with stride, padding and dilation: a product whose left operand is gathered."""
 
 import numpy
 

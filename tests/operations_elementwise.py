@@ -224,3 +224,20 @@ def atomic_neighbours(X: T.Tensor[("N", 4), "float32"], Y: T.Tensor[(3, 4), "flo
         for i in T.Parallel(64):
             T.atomic_addx4(Y[i % 3, 0], X[b * 64 + i, 0])
             T.atomic_addx2(Z[i % 4 * 2], X[b * 64 + i, 2])
+
+
+@case({"N": 100}, floating=("float16", "bfloat16", "float32", "float64"))
+def bits_as_another_type(floating):
+    """The sign of a float is turned as a bit, and its bits are counted."""
+    bits = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}[floating]
+    whole = f"uint{bits}"
+
+    @T.prim_func
+    def kernel(X: T.Tensor((N,), floating), Y: T.Tensor((N,), floating), Z: T.Tensor((N,), whole)):
+        with T.Kernel(T.ceildiv(N, 64), threads=32) as b:
+            for i in T.Parallel(64):
+                own = T.reinterpret(X[b * 64 + i], whole)
+                Y[b * 64 + i] = T.reinterpret(floating, T.cast(own ^ (T.cast(1, whole) << (bits - 1)), whole))
+                Z[b * 64 + i] = own
+
+    return kernel

@@ -247,3 +247,20 @@ def maxima_without_nan(
                 T.atomic_max(R[3, by * 8 + i], T.cast(tile[i, j], "float32"))
                 T.atomic_min(R[4, by * 8 + i], T.cast(tile[i, j], "float32"))
                 Y[by * 8 + i, j] = T.max(tile[i, j], other[i, j]) + 2.0 * T.min(other[i, j], tile[i, j])
+
+
+@case({}, op=("sum", "max"), dim=(0, 1))
+def of_parts_of_shared_tiles(op, dim):
+    kept = 16 if dim else 32
+
+    @T.prim_func
+    def kernel(A: T.Tensor((16, 64), "float32"), B: T.Tensor((2, kept), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            tile = T.alloc_shared((16, 64), "float32")
+            result = T.alloc_fragment((kept,), "float32")
+            T.copy(A, tile)
+            for g in T.serial(2):
+                T.reduce(tile[:, g * 32 : g * 32 + 32], result, op, dim=dim)
+                T.copy(result, B[g, 0])
+
+    return kernel

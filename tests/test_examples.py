@@ -27,6 +27,13 @@ SIZES = {
     "20_flash_attention_causal_gqa": "heads=2 kv_heads=1 queries=70 keys=90",
     "21_flash_attention_varlen": "tokens=90 heads=2 bounds=2 longest=8",
     "22_flash_attention_backward": "heads=2 queries=70 keys=90",
+    "23_split_k_gemm": "M=70 N=50 K=300",
+    "24_int4_dequant_gemm": "M=5 N=70 K=512",
+    "25_conv2d": "N=2 H=9 W=7 C=20 K=30",
+    "26_topk": "M=5 N=300",
+    "27_permute": "N=2 R=70 C=50",
+    "28_histogram": "n=5000",
+    "30_jacobi": "M=20 N=130",
 }
 
 

@@ -1,7 +1,6 @@
 template <class To, class From>
 static To bits_as(From from)
 {
-    To to;
-    std::memcpy(&to, &from, sizeof to);
-    return to;
+    union { From from; To to; } bits = {from};
+    return bits.to;
 }

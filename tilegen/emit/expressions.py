@@ -112,7 +112,9 @@ class Printer:
         op = _SPELLING.get(e.op, e.op)
         # a - (b + c), a / (b * c) keep their parentheses; so does a * (b / c), which is not (a * b) / c.
         right = op in ("-", "/", "%", "<<", ">>") or (op == "*" and isinstance(e.b, ir.BinOp) and e.b.op != "*")
-        return f"{self._operand(e.a, op, False)} {op} {self._operand(e.b, op, right)}", op
+        wide = op == "<<" and isinstance(e.a, ir.Const) and e.dtype.bits == 64 and abs(e.a.value) < 2**31
+        left = f"{e.a.value}{_SUFFIXES[e.dtype.name]}" if wide else self._operand(e.a, op, False)
+        return f"{left} {op} {self._operand(e.b, op, right)}", op
 
     def _operand(self, e: ir.Expr, op: str, strict: bool) -> str:
         text, own = self._print(e)
@@ -145,7 +147,7 @@ class Printer:
         if e.name.startswith(("device:", "extern:")):
             return f"{e.name[len('device:'):]}({', '.join(self(a) for a in e.args)})", "atom"
         if e.name == "bits_as":
-            return f"bits_as<{self.target.type(e.dtype)}>({self._exactly(e.args[0])})", "atom"
+            return f"bits_as<{self.target.type(e.dtype)}>({self._exactly(e.args[0], e.args[1].dtype)})", "atom"
         args = ", ".join(
             self._as(a, e.dtype if not a.dtype.is_float or e.dtype.is_float else a.dtype.compute, "?:")
             for a in e.args
@@ -153,10 +155,10 @@ class Printer:
         dtype = e.args[0].dtype.compute if e.args else e.dtype
         return f"{self.function(e.name, dtype, e)}({args})", "atom"
 
-    def _exactly(self, e: ir.Expr) -> str:
-        """`e` in its own type, where C++ would compute a small integer in int."""
-        widened = isinstance(e, (ir.BinOp, ir.UnOp, ir.Select, ir.Const)) and e.dtype.bits < 32
-        return f"{self._type_call(e.dtype)}({self(e)})" if widened else self(e)
+    def _exactly(self, e: ir.Expr, dtype: DType) -> str:
+        """`e` as a value of `dtype`, where C++ would compute in a wider type."""
+        plain = e.dtype == dtype and (dtype.bits >= 32 or isinstance(e, (ir.Load, ir.Var, ir.Cast)))
+        return self(e) if plain else f"{self._type_call(dtype)}({self(e)})"
 
     def function(self, name: str, dtype: DType, e: ir.Expr | None = None) -> str:
         """The target's name of a math function; a helper of the same name where it has none."""

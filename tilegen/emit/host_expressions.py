@@ -93,8 +93,8 @@ class HostPrinter(Printer):
                 return f"int(std::bitset<{x.dtype.bits}>({self(x)}).count())", "atom"
             case "clz", (x,):
                 return f"count_leading_zeros({self(ir.Cast(x, DTYPES[f'uint{x.dtype.bits}']))})", "atom"
-            case "bits_as", (x,):
-                source, wanted = element_type(x.dtype), element_type(e.dtype)
+            case "bits_as", (x, like):
+                source, wanted = element_type(like.dtype), element_type(e.dtype)
                 source = f"({source})" if " " in source else source
                 bits = f"bits_as<{wanted}>({source}({self(x)}))"
                 return (f"double({bits})" if e.dtype.is_float else bits), "atom"

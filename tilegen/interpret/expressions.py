@@ -114,8 +114,8 @@ def _unary(node: ir.UnOp, frame: Frame) -> Value:
 
 def _call(node: ir.Call, frame: Frame) -> Value:
     if node.name == "bits_as":
-        (source,) = node.args
-        bits = convert(evaluate(source, frame), source.dtype).view(numpy_dtype(node.dtype))
+        value, like = node.args
+        bits = convert(evaluate(value, frame), like.dtype).view(numpy_dtype(node.dtype))
         return convert(bits, carrier(node.dtype))
     if node.name == "infinity":
         return numpy_dtype(carrier(node.dtype)).type("inf")

@@ -76,7 +76,7 @@ def reinterpret(value, dtype) -> ir.Expr:
     if x.dtype.bits != kind.bits or dtypes.bool_ in (x.dtype, kind):
         raise TilegenError("TG0102", f"T.reinterpret: {describe(x)} has not the bits of a {kind}", builder.loc,
                            f"T.cast it to an integer of {kind.bits} bits" if kind != dtypes.bool_ else "compare it with 0")
-    return x if x.dtype == kind else ir.Call("bits_as", (x,), kind)
+    return x if x.dtype == kind else ir.Call("bits_as", (x, ir.Const(0, x.dtype)), kind)      # the zero names the type
 
 
 @operation("function")

@@ -2,7 +2,6 @@
 template <class To, class From> static inline To bits_as(From from)
 {
     static_assert(sizeof(To) == sizeof(From), "one has the bits of the other");
-    To to;
-    std::memcpy(&to, &from, sizeof(To));
-    return to;
+    union { From from; To to; } bits = {from};
+    return bits.to;
 }

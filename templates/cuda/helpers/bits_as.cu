@@ -2,7 +2,6 @@
 template <class To, class From> __device__ To bits_as(From from)
 {
     static_assert(sizeof(To) == sizeof(From), "one has the bits of the other");
-    To to;
-    memcpy(&to, &from, sizeof(To));
-    return to;
+    union { From from; To to; } bits = {from};
+    return bits.to;
 }
