@@ -1,7 +1,7 @@
 """A reader of the small C expressions that launch contracts and knobs are written in.
 
 Numbers, names, `+ - * / % << >> & | ^ ~ !`, comparisons, `&& ||`, `a ? b : c`, parentheses, and the
-functions `ceildiv min max`. Integers divide as in C (towards zero). Nothing else is understood.
+functions `ceildiv min max floor_divide floor_modulo`. Integers divide as in C (towards zero). Nothing else is understood.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Lookup = Callable[[str], Number]
 _TOKEN = re.compile(r"""\s*(?:
     (?P<float>(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?[fFlL]?|\d+[eE][-+]?\d+[fFlL]?)
   | (?P<int>0[xX][0-9a-fA-F']+|\d[\d']*)[uUlLzZ]*
-  | (?P<name>[A-Za-z_]\w*)
+  | (?:std::)?(?P<name>[A-Za-z_]\w*)
   | (?P<symbol>&&|\|\||<<|>>|[<>=!]=|[-+*/%<>()?:,!~&|^])
 )""", re.VERBOSE)
 
