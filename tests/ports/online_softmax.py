@@ -9,7 +9,7 @@ import tilegen.language as T
 @tilegen.jit(out=[1])
 def softmax_kernel(M, N, dtype="float32"):
     BN = min(512, N)
-    NN = -(-N // BN)
+    NN = T.ceildiv(N, BN)
     accum_dtype = "float32"
     scale = 1.44269504
 
