@@ -120,12 +120,14 @@ static inline void multiply(const float (*a)[MR], const float (*b)[NR], float (*
         for (int j = 0; j < NV; ++j) _mm256_store_ps(&c[i][j * LANES], acc[i][j]);
 }
 
-template <class T, class V> static inline void atomic_add(T* p, V value)
+// The value before the update.
+template <class T, class V> static inline T atomic_add(T* p, V value)
 {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do changed = T(old + value);
     while (!__atomic_compare_exchange(p, &old, &changed, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
 }
 
 // Element (row, col) of a tile that lies in register tiles.
@@ -203,8 +205,8 @@ extern "C" void split_k_gemm(const float16* __restrict__ A, const float16* __res
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"16": [158, 159], "17": [160, 162], "18": [163, 164], "19": [165, 167], "20": [168,
-//     170], "21": [171, 177], "22": [178, 189], "12": [190, 196]}}
+//   "map": {"16": [160, 161], "17": [162, 164], "18": [165, 166], "19": [167, 169], "20": [170,
+//     172], "21": [173, 179], "22": [180, 191], "12": [192, 198]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

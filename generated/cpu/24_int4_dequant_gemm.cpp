@@ -145,12 +145,14 @@ static inline T& tile_element(T (&tile)[PANELS][TILES][MR][NR], int row, int col
     return tile[row / MR][col / NR][row % MR][col % NR];
 }
 
-template <class T, class V> static inline void atomic_add(T* p, V value)
+// The value before the update.
+template <class T, class V> static inline T atomic_add(T* p, V value)
 {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do changed = T(old + value);
     while (!__atomic_compare_exchange(p, &old, &changed, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
 }
 
 // ---- Tiles: one set for each thread ------------------------------------------------------------
@@ -269,9 +271,9 @@ extern "C" void int4_gemm(const float16* __restrict__ A, const unsigned* __restr
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:21",
 //   "ir": "sha256:735590a510406d08",
-//   "map": {"35": [181, 181], "36": [182, 183], "37": [184, 186], "38": [187, 188], "39": [189,
-//     192], "40": [193, 200], "41": [201, 207], "42": [208, 209], "43": [210, 217], "47": [218,
-//     223], "48": [224, 229], "49": [230, 240], "51": [241, 253], "25": [254, 260]}}
+//   "map": {"35": [183, 183], "36": [184, 185], "37": [186, 188], "38": [189, 190], "39": [191,
+//     194], "40": [195, 202], "41": [203, 209], "42": [210, 211], "43": [212, 219], "47": [220,
+//     225], "48": [226, 231], "49": [232, 242], "51": [243, 255], "25": [256, 262]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

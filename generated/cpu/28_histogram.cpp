@@ -27,12 +27,14 @@ static inline void fill(Tile& tile, std::remove_all_extents_t<Tile> value)
     std::fill_n(reinterpret_cast<T*>(&tile), sizeof tile / sizeof(T), value);
 }
 
-template <class T, class V> static inline void atomic_add(T* p, V value)
+// The value before the update.
+template <class T, class V> static inline T atomic_add(T* p, V value)
 {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_RELAXED);
     do changed = T(old + value);
     while (!__atomic_compare_exchange(p, &old, &changed, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    return old;
 }
 
 // ---- Tiles: one set for each thread ------------------------------------------------------------
@@ -82,7 +84,7 @@ extern "C" void histogram(const unsigned char* __restrict__ X, int* __restrict__
 //   "params": [{"name": "X", "dtype": "uint8", "shape": ["n"], "access": "read"},
 //     {"name": "counts", "dtype": "int32", "shape": ["256"], "access": "readwrite"}],
 //   "sizes": ["n"], "source": "28_histogram.py:10", "ir": "sha256:b22e0f464da6259a",
-//   "map": {"13": [53, 54], "14": [55, 56], "15": [57, 62], "19": [63, 72], "11": [73, 77]}}
+//   "map": {"13": [55, 56], "14": [57, 58], "15": [59, 64], "19": [65, 74], "11": [75, 79]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -7,7 +7,7 @@
 //     ./split_k_gemm
 //
 // Work    2*M*N*SPLIT*steps*BK flop, 2*(M*K + K*N) + 8*M*N bytes.
-// Shared  29184 bytes = A_shared 15360 + B_shared 13824.  128 threads.
+// Shared  24576 bytes = A_shared 12288 + B_shared 12288.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 64;         // rows of A_shared and C_local
@@ -17,11 +17,9 @@ constexpr int SPLIT = 8;       // a number of the kernel
 constexpr int stages = 3;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
-constexpr int A_PAD = 8;       // columns after each row of A_shared that keep banks apart
-constexpr int B_PAD = 8;       // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 8;       // elements of B_shared in one access: 1, 2, 4 or 8
-constexpr int MIN_BLOCKS = 5;  // blocks at once on an SM: bounds a thread's registers
+constexpr int MIN_BLOCKS = 4;  // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
@@ -41,13 +39,13 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
 static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BN % B_VEC == 0
-              && (BN + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * (BK + A_PAD) % 16 == 0 && 2 * (BN + B_PAD) % 16 == 0,
+static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -75,14 +73,6 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
-__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
-
-// Waits until at most PENDING groups of this thread's copies are on their way.
-template <int PENDING> __device__ void cp_async_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
-}
-
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // Four matrices of 8 rows of 16 bytes; lane l names row l % 8 of matrix l / 8.
@@ -97,6 +87,14 @@ __device__ void ldmatrix_x4_transposed(unsigned* r, const void* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
+}
+
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
+
+// Waits until at most PENDING groups of this thread's copies are on their way.
+template <int PENDING> __device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
 }
 
 // Rows `low` and `high` (8 further down) of one tile: += a * b.
@@ -182,6 +180,16 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src, int i
         copy_inside<N>(dst, src, inside);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // The row of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
 
@@ -190,10 +198,10 @@ template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[stages][BM][BK + A_PAD];
-    alignas(16) float16 B_shared[stages][BK][BN + B_PAD];
+    alignas(16) float16 A_shared[stages][BM][BK];
+    alignas(16) float16 B_shared[stages][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * stages * BM * (BK + A_PAD) + 2 * stages * BK * (BN + B_PAD);
+constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -231,7 +239,8 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
+                                  &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -239,7 +248,8 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
+                                  &A[m * K + k], m < M ? K - k : 0);
             }
         }
 
@@ -252,7 +262,8 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &B[k * N + n]);
             }
         } else {
             #pragma unroll
@@ -260,8 +271,29 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
+                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &B[k * N + n], k < K ? N - n : 0);
             }
+        }
+    };
+
+    // Operands of two mma steps: one is multiplied while the next is on its way.
+    unsigned a[2][C_TILES_M][4], b[2][C_TILES_N][2];
+    auto load_operands = [&](int set, int stage, int k) {
+        const int lane = threadIdx.x % WARP;
+        #pragma unroll
+        for (int tile_m = 0; tile_m < C_TILES_M; ++tile_m) {
+            const int row =
+                (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
+            const int col = k + lane / 16 * 8;
+            ldmatrix_x4(a[set][tile_m], &s.A_shared[stage][row][swizzle<float16, BK>(row, col)]);
+        }
+        #pragma unroll
+        for (int tile_n = 0; tile_n < C_TILES_N; tile_n += 2) {
+            const int row = k + lane % 16;
+            const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
+            ldmatrix_x4_transposed(b[set][tile_n],
+                                   &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
         }
     };
 
@@ -270,37 +302,36 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
         if (ko < ko_steps) load_stage(ko);
         cp_async_commit();
     }
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // why: the first stage is complete
+    if (ko_steps > 0) load_operands(0, 0, 0);
     for (int ko = 0; ko < ko_steps; ++ko) {
-        cp_async_wait<stages - 2>();
-        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
-        if (ko + stages - 1 < ko_steps) load_stage(ko + stages - 1);
-        cp_async_commit();
-
         const int stage = ko % stages;
+        // why: the last step has no next one and loads its own operands again
+        const int next = ko + 1 < ko_steps ? (ko + 1) % stages : stage;
         // 23_split_k_gemm.py:21  T.gemm(A_shared, B_shared, C_local)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
-            const int lane = threadIdx.x % WARP;
-            unsigned a[C_TILES_M][4], b[C_TILES_N][2];
-            #pragma unroll
-            for (int tile_m = 0; tile_m < C_TILES_M; ++tile_m) {
-                const int row =
-                    (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
-                const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[tile_m], &s.A_shared[stage][row][col]);
+            const int set = k / MMA_K % 2;
+            if (k + MMA_K < BK) {
+                load_operands(1 - set, stage, k + MMA_K);
+            } else {
+                cp_async_wait<stages - 2>();
+                // why: the next stage is complete, and nobody still reads this one
+                __syncthreads();
+                load_operands(1 - set, next, 0);
             }
-            #pragma unroll
-            for (int tile_n = 0; tile_n < C_TILES_N; tile_n += 2) {
-                const int row = k + lane % 16;
-                const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.B_shared[stage][row][col]);
+            if (k == 0) {
+                if (ko + stages - 1 < ko_steps) load_stage(ko + stages - 1);
+                cp_async_commit();
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < C_TILES_M; ++tile_m)
                 #pragma unroll
                 for (int tile_n = 0; tile_n < C_TILES_N; ++tile_n)
                     mma_m16n8k16_f16(&C_local[2 * tile_m][2 * tile_n],
-                                     &C_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
+                                     &C_local[2 * tile_m + 1][2 * tile_n], a[set][tile_m],
+                                     b[set][tile_n]);
         }
     }
 
@@ -318,15 +349,15 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
 }
 
 // tilegen-launch: {"entry": "split_k_gemm", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "SPLIT", "stages", "THREADS", "WARPS_N", "A_PAD", "B_PAD",
-//     "A_VEC", "B_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "SPLIT", "stages", "THREADS", "WARPS_N", "A_VEC", "B_VEC",
+//     "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"], "block": "THREADS",
+//   "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"12": [214, 216], "16": [217, 218], "17": [219, 224], "19": [225, 245], "20": [246,
-//     267], "18": [268, 279], "21": [280, 306], "22": [307, 317]}}
+//   "map": {"12": [222, 224], "16": [225, 226], "17": [227, 232], "19": [233, 255], "20": [256,
+//     299], "18": [300, 311], "21": [312, 337], "22": [338, 348]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -7,7 +7,7 @@
 //
 // Work    about 128*N*(M + BM - 1) / BM*SPLIT*steps*BG + 516*M*N*SPLIT*steps*BG flop, 2*M*K + 66*K
 //     / 128*N + 8*M*N bytes.
-// Shared  88320 bytes = A_shared 25344 + W_shared 61440 + scale 1536.  256 threads.
+// Shared  75264 bytes = A_shared 24576 + W_shared 49152 + scale 1536.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 16;        // rows of A_shared; columns of sums, group and C_local
@@ -18,8 +18,6 @@ constexpr int stages = 3;     // tiles of each operand that are on their way or 
 constexpr int threads = 256;  // threads of a block
 constexpr int blocks = 2;     // a number of the kernel
 constexpr int WARPS_N = 1;    // warps along the columns of W: a power of two
-constexpr int A_PAD = 8;      // columns after each row of A_shared that keep banks apart
-constexpr int W_PAD = 4;      // columns after each row of W_shared that keep banks apart
 constexpr int A_VEC = 8;      // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int W_VEC2 = 4;     // elements of W_shared in one access: 1, 2 or 4
 constexpr int SCALE_VEC = 2;  // elements of scale in one access: 1, 2, 4 or 8
@@ -51,15 +49,13 @@ static_assert(2 * A_VEC <= 16 && 4 * W_VEC2 <= 16 && 2 * SCALE_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * BG * 128 % (THREADS * A_VEC) == 0 && BG * BN * 16 % (THREADS * W_VEC2) == 0,
               "every thread moves the same number of elements");
-static_assert(BG * 128 % A_VEC == 0 && (BG * 128 + A_PAD) % A_VEC == 0 && 16 % W_VEC2 == 0
-              && (16 + W_PAD) % W_VEC2 == 0 && BN % SCALE_VEC == 0,
+static_assert(BG * 128 % A_VEC == 0 && 16 % W_VEC2 == 0 && BN % SCALE_VEC == 0,
               "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 4 * W_VEC2 >= 4 && 2 * SCALE_VEC >= 4,
               "cp.async moves at least 4 bytes");
 static_assert(128 % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(SUMS_ROWS % 2 == 0 && SUMS_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * (BG * 128 + A_PAD) % 16 == 0,
-              "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(2 * BG * 128 % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of W_local");
 static_assert(WARPS_N == 1, "a warp holds whole rows of ones");
 
@@ -189,6 +185,16 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src, int i
         copy_inside<N>(dst, src, inside);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // The bits of a value as another type of the same size.
 template <class To, class From> __device__ To bits_as(From from)
 {
@@ -208,13 +214,12 @@ template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[stages][BM][BG * 128 + A_PAD];
-    alignas(16) unsigned W_shared[stages][BG][BN][16 + W_PAD];
+    alignas(16) float16 A_shared[stages][BM][BG * 128];
+    alignas(16) unsigned W_shared[stages][BG][BN][16];
     alignas(16) float16 scale[stages][BG][BN];
 };
 constexpr int SMEM_BYTES =
-    2 * stages * BM * (BG * 128 + A_PAD) + 4 * stages * BG * BN * (16 + W_PAD)
-    + 2 * stages * BG * BN;
+    2 * stages * BM * BG * 128 + 4 * stages * BG * BN * 16 + 2 * stages * BG * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -274,7 +279,8 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / (BG * 128), col = e % (BG * 128);
                 const int m = by * BM + row, k = (bz * steps + ko) * BG * 128 + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BG * 128>(row, col)],
+                                  &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -282,7 +288,8 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / (BG * 128), col = e % (BG * 128);
                 const int m = by * BM + row, k = (bz * steps + ko) * BG * 128 + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
+                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BG * 128>(row, col)],
+                                  &A[m * K + k], m < M ? K - k : 0);
             }
         }
 
@@ -294,7 +301,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 const int e = first + threadIdx.x * W_VEC2, plane = e / (BN * 16);
                 const int row = e / 16 % BN, col = e % 16;
                 const int W_row = (bz * steps + ko) * BG + plane, n = bx * BN + row;
-                copy_async<W_VEC2>(&s.W_shared[stage][plane][row][col],
+                copy_async<W_VEC2>(&s.W_shared[stage][plane][row][swizzle<unsigned, 16>(row, col)],
                                    &W[(W_row * N + n) * 16 + col]);
             }
         } else {
@@ -303,7 +310,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 const int e = first + threadIdx.x * W_VEC2, plane = e / (BN * 16);
                 const int row = e / 16 % BN, col = e % 16;
                 const int W_row = (bz * steps + ko) * BG + plane, n = bx * BN + row;
-                copy_async<W_VEC2>(&s.W_shared[stage][plane][row][col],
+                copy_async<W_VEC2>(&s.W_shared[stage][plane][row][swizzle<unsigned, 16>(row, col)],
                                    &W[(W_row * N + n) * 16 + col], W_row < K / 128 && n < N
                                    ? W_VEC2 : 0);
             }
@@ -350,7 +357,8 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 #pragma unroll
                 for (int c = 0; c < W_COLS; c += W_VEC) {
                     const unsigned word =
-                        s.W_shared[stage][g][i][W_col(c) / 32 * 4 + W_col(c) % 8 / 2];
+                        s.W_shared[stage][g][i][swizzle<unsigned,
+                                                16>(i, W_col(c) / 32 * 4 + W_col(c) % 8 / 2)];
                     #pragma unroll
                     for (int v = 0; v < W_VEC; ++v) {
                         const int j = W_col(c + v);
@@ -379,7 +387,9 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                     const int row =
                         (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                     const int col = k + lane / 8 % 2 * 8;
-                    ldmatrix_x4(b[tile_n], &s.A_shared[stage][row][g * 128 + col]);
+                    ldmatrix_x4(b[tile_n],
+                                &s.A_shared[stage][row][swizzle<float16,
+                                BG * 128>(row, g * 128 + col)]);
                 }
                 #pragma unroll
                 for (int tile_m = 0; tile_m < SUMS_TILES_M; ++tile_m)
@@ -407,7 +417,9 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                     const int row =
                         (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                     const int col = k + lane / 8 % 2 * 8;
-                    ldmatrix_x4(b[tile_n], &s.A_shared[stage][row][g * 128 + col]);
+                    ldmatrix_x4(b[tile_n],
+                                &s.A_shared[stage][row][swizzle<float16,
+                                BG * 128>(row, g * 128 + col)]);
                 }
                 #pragma unroll
                 for (int tile_m = 0; tile_m < SUMS_TILES_M; ++tile_m)
@@ -441,20 +453,19 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 }
 
 // tilegen-launch: {"entry": "int4_gemm", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BG", "SPLIT", "stages", "threads", "blocks", "WARPS_N", "A_PAD",
-//     "W_PAD", "A_VEC", "W_VEC2", "SCALE_VEC"],
-//   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BG", "SPLIT", "stages", "threads", "blocks", "WARPS_N", "A_VEC",
+//     "W_VEC2", "SCALE_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "W", "dtype": "uint32", "shape": ["K / 128", "N", "16"], "access": "read"},
 //     {"name": "scales", "dtype": "float16", "shape": ["K / 128", "N"], "access": "read"},
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:21",
 //   "ir": "sha256:735590a510406d08",
-//   "map": {"25": [239, 241], "29": [242, 244], "30": [245, 247], "31": [248, 250], "32": [251,
-//     253], "35": [254, 259], "36": [260, 261], "37": [262, 267], "39": [268, 288], "40": [289,
-//     311], "41": [312, 330], "38": [331, 342], "42": [343, 345], "43": [346, 362], "47": [363,
-//     390], "48": [391, 418], "49": [419, 429], "51": [430, 440]}}
+//   "map": {"25": [244, 246], "29": [247, 249], "30": [250, 252], "31": [253, 255], "32": [256,
+//     258], "35": [259, 264], "36": [265, 266], "37": [267, 272], "39": [273, 295], "40": [296,
+//     318], "41": [319, 337], "38": [338, 349], "42": [350, 352], "43": [353, 370], "47": [371,
+//     400], "48": [401, 430], "49": [431, 441], "51": [442, 452]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

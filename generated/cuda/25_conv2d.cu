@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN conv2d.cu -o conv2d && ./conv2d
 //
 // Work    2*K*R * S * parts*BK*N * H * W flop, 2*(N*H*W*C + R*S*C*K + N*H*W*K) bytes.
-// Shared  14848 bytes = X_shared 10240 + F_shared 4608.  128 threads.
+// Shared  20480 bytes = X_shared 8192 + F_shared 12288.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int R = 3;           // a number of the kernel
@@ -17,10 +17,9 @@ constexpr int dilation = 1;    // a number of the kernel
 constexpr int BM = 128;        // rows of X_shared and Y_local
 constexpr int BN = 64;         // columns of F_shared and Y_local
 constexpr int BK = 32;         // columns of X_shared; rows of F_shared
+constexpr int stages = 3;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of Y: a power of two
-constexpr int X_PAD = 8;       // columns after each row of X_shared that keep banks apart
-constexpr int F_PAD = 8;       // columns after each row of F_shared that keep banks apart
 constexpr int F_VEC = 8;       // elements of F_shared in one access: 1, 2, 4 or 8
 constexpr int MIN_BLOCKS = 4;  // blocks at once on an SM: bounds a thread's registers
 
@@ -35,16 +34,18 @@ constexpr int MMA_K = 16;                     // depth of one mma instruction
 constexpr int Y_TILES_M = Y_ROWS / 2;         // mma tiles of 16 rows in a warp's part
 constexpr int Y_TILES_N = Y_COLS / 2;         // mma tiles of 8 columns in a warp's part
 
+static_assert(stages >= 2, "one stage is filled while another is used");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * Y_VEC) == 0,
               "every thread holds an equal part");
 static_assert(2 * F_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BK * BN % (THREADS * F_VEC) == 0 && BM * BK % THREADS == 0,
               "every thread moves the same number of elements");
-static_assert(BN % F_VEC == 0 && (BN + F_PAD) % F_VEC == 0, "rows are made of whole vectors");
+static_assert(BN % F_VEC == 0, "rows are made of whole vectors");
+static_assert(2 * F_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(Y_ROWS % 2 == 0 && Y_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * (BK + X_PAD) % 16 == 0 && 2 * (BN + F_PAD) % 16 == 0,
+static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -61,6 +62,25 @@ struct float16 {
         return value;
     }
 };
+
+// BYTES bytes from global to shared memory in the background.
+template <int BYTES> __device__ void cp_async(void* dst, const void* src)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(address), "l"(src));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+                     :: "r"(address), "l"(src), "n"(BYTES));
+}
+
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
+
+// Waits until at most PENDING groups of this thread's copies are on their way.
+template <int PENDING> __device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
+}
 
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
@@ -109,22 +129,6 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
-}
-
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -144,12 +148,47 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
     }
 }
 
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
+{
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
+}
+
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
 template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
 {
     D v[N];
     load_inside<N>(v, src, inside);
     store_vector<N>(dst, v);
+}
+
+// N elements from global to shared memory in the background: complete after a cp_async_wait and a
+// barrier.
+template <int N, class T> __device__ void copy_async(T* dst, const T* src)
+{
+    cp_async<N * sizeof(T)>(dst, src);
+}
+
+// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+{
+    if (inside >= N && is_aligned<N>(src))
+        copy_async<N>(dst, src);
+    else
+        copy_inside<N>(dst, src, inside);
+}
+
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -160,10 +199,10 @@ template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 X_shared[BM][BK + X_PAD];
-    alignas(16) float16 F_shared[BK][BN + F_PAD];
+    alignas(16) float16 X_shared[BM][BK];
+    alignas(16) float16 F_shared[stages][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * BM * (BK + X_PAD) + 2 * BK * (BN + F_PAD);
+constexpr int SMEM_BYTES = 2 * BM * BK + 2 * stages * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
@@ -187,23 +226,9 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
     float Y_local[Y_ROWS][Y_COLS] = {};       // 25_conv2d.py:21  T.clear(Y_local)
     const int parts = (C + BK - 1) / BK;      // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
 
-    // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):
-    // why one stage: the loop does not begin with copies from global to shared memory
-    for (int ko = 0; ko < R * S * parts; ++ko) {
-        __syncthreads();  // why: nobody still reads X_shared when it is overwritten
-        // 25_conv2d.py:24  for i, j in T.Parallel(BM, BK):
-        #pragma unroll 4
-        for (int first = 0; first < BM * BK; first += THREADS) {
-            const int e = first + threadIdx.x;
-            const int i = e / BK, j = e % BK;
-            const int pixel = by * BM + i;
-            const int tap = ko / parts;
-            const int c = ko % parts * BK + j;
-            const int y = pixel / W % H * stride - pad + tap / S * dilation;
-            const int x = pixel % W * stride - pad + tap % S * dilation;
-            s.X_shared[i][j] = pixel / (H * W) < N && y >= 0 && y < H && x >= 0 && x < W && c < C
-                ? float(X[((pixel / (H * W) * H + y) * W + x) * C + c]) : 0.0f;
-        }
+    const int steps = R * S * parts;
+    auto load_stage = [&](int ko) {
+        const int stage = ko % stages;
         // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
         // the whole tile exists
         if (ko / parts / S + 1 <= R && ko / parts % S + 1 <= S && ko % parts * BK + BK <= C
@@ -214,8 +239,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
                 const int row = e / BN, col = e % BN;
                 const int r = ko / parts / S, F_row = ko / parts % S;
                 const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
-                copy_vector<F_VEC>(&s.F_shared[row][col],
-                                   &F[((r * S + F_row) * C + F_row_) * K + k]);
+                copy_async<F_VEC>(&s.F_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &F[((r * S + F_row) * C + F_row_) * K + k]);
             }
         } else {
             #pragma unroll
@@ -224,12 +249,41 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
                 const int row = e / BN, col = e % BN;
                 const int r = ko / parts / S, F_row = ko / parts % S;
                 const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
-                copy_inside<F_VEC>(&s.F_shared[row][col],
-                                   &F[((r * S + F_row) * C + F_row_) * K + k],
-                                   r < R && F_row < S && F_row_ < C ? K - k : 0);
+                copy_async<F_VEC>(&s.F_shared[stage][row][swizzle<float16, BN>(row, col)],
+                                  &F[((r * S + F_row) * C + F_row_) * K + k],
+                                  r < R && F_row < S && F_row_ < C ? K - k : 0);
             }
         }
+    };
+
+    // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):
+    for (int ko = 0; ko < stages - 1; ++ko) {
+        if (ko < steps) load_stage(ko);
+        cp_async_commit();
+    }
+    for (int ko = 0; ko < steps; ++ko) {
+        cp_async_wait<stages - 2>();
+        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
+        if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
+        cp_async_commit();
+
+        const int stage = ko % stages;
+        // 25_conv2d.py:24  for i, j in T.Parallel(BM, BK):
+        #pragma unroll 4
+        for (int first = 0; first < BM * BK; first += THREADS) {
+            const int e = first + threadIdx.x;
+            const int i = e / BK, j = e % BK;
+            const int pixel = by * BM + i;
+            const int tap = ko / parts;
+            const int c = ko % parts * BK + j;
+            const int y = pixel / W % H * stride - pad + tap / S * dilation;
+            const int x = pixel % W * stride - pad + tap % S * dilation;
+            s.X_shared[i][swizzle<float16, BK>(i, j)] =
+                pixel / (H * W) < N && y >= 0 && y < H && x >= 0 && x < W && c < C
+                ? float(X[((pixel / (H * W) * H + y) * W + x) * C + c]) : 0.0f;
+        }
         __syncthreads();  // why: X_shared is complete before it is read
+
         // 25_conv2d.py:30  T.gemm(X_shared, F_shared, Y_local)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
@@ -240,13 +294,14 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
                 const int row =
                     (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[tile_m], &s.X_shared[row][col]);
+                ldmatrix_x4(a[tile_m], &s.X_shared[row][swizzle<float16, BK>(row, col)]);
             }
             #pragma unroll
             for (int tile_n = 0; tile_n < Y_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.F_shared[row][col]);
+                ldmatrix_x4_transposed(b[tile_n],
+                                       &s.F_shared[stage][row][swizzle<float16, BN>(row, col)]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < Y_TILES_M; ++tile_m)
@@ -273,8 +328,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 }
 
 // tilegen-launch: {"entry": "conv2d", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["R", "S", "stride", "pad", "dilation", "BM", "BN", "BK", "THREADS", "WARPS_N",
-//     "X_PAD", "F_PAD", "F_VEC", "MIN_BLOCKS"],
+//   "knobs": ["R", "S", "stride", "pad", "dilation", "BM", "BN", "BK", "stages", "THREADS",
+//     "WARPS_N", "F_VEC", "MIN_BLOCKS"],
 //   "grid": ["ceildiv(K, BN)", "ceildiv(N * H * W, BM)", "1"], "block": "THREADS",
 //   "shared": "SMEM_BYTES",
 //   "params": [{"name": "X", "dtype": "float16", "shape": ["N", "H", "W", "C"], "access": "read"},
@@ -282,8 +337,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:3405754eba1528be",
-//   "map": {"17": [184, 186], "21": [187, 187], "22": [188, 189], "23": [190, 193], "24": [194,
-//     206], "29": [207, 232], "30": [233, 259], "31": [260, 272]}}
+//   "map": {"17": [223, 225], "21": [226, 226], "22": [227, 231], "29": [232, 258], "23": [259,
+//     270], "24": [271, 286], "30": [287, 314], "31": [315, 327]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

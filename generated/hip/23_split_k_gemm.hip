@@ -7,7 +7,7 @@
 //     ./split_k_gemm
 //
 // Work    2*M*N*SPLIT*steps*BK flop, 2*(M*K + K*N) + 8*M*N bytes.
-// Shared  8192 bytes = A_shared 4096 + B_shared 4096.  128 threads.
+// Shared  16384 bytes = A_shared 8192 + B_shared 8192.  128 threads.
 
 #include <hip/hip_runtime.h>
 
@@ -16,6 +16,7 @@ constexpr int BM = 64;        // rows of A_shared and C_local
 constexpr int BN = 64;        // columns of B_shared and C_local: a multiple of 32
 constexpr int BK = 32;        // columns of A_shared; rows of B_shared: a multiple of 8
 constexpr int SPLIT = 8;      // a number of the kernel
+constexpr int STAGES = 2;     // tiles of each operand that are on their way or in use: 2
 constexpr int THREADS = 128;  // threads of a block: up to 1024
 constexpr int THREADS_N = 8;  // threads across a row of C: a power of two that divides THREADS
 constexpr int C_VEC = 4;      // neighbouring columns of C_local in a thread: 1, 2 or 4
@@ -27,6 +28,7 @@ constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
 
+static_assert(STAGES >= 2, "one stage is filled while another is used");
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
@@ -71,22 +73,6 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
-}
-
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -106,20 +92,21 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
     }
 }
 
-// N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
 {
-    D v[N];
-    load_inside<N>(v, src, inside);
-    store_vector<N>(dst, v);
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[BM][BK];
-    alignas(16) float16 B_shared[BK][BN];
+    alignas(16) float16 A_shared[STAGES][BM][BK];
+    alignas(16) float16 B_shared[STAGES][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * BM * BK + 2 * BK * BN;
+constexpr int SMEM_BYTES = 2 * STAGES * BM * BK + 2 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
@@ -144,11 +131,11 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
 
     // 23_split_k_gemm.py:17  steps = T.ceildiv(K, BK * SPLIT)                   # of eac ...
     const int steps = (K + BK * SPLIT - 1) / (BK * SPLIT);
+    float16 A_next[BM * BK / THREADS];
+    float16 B_next[BK * BN / THREADS];
 
-    // 23_split_k_gemm.py:18  for ko in T.Pipelined(steps, num_stages=stages):
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory
-    for (int ko = 0; ko < steps; ++ko) {
-        __syncthreads();  // why: nobody still reads A_shared when it is overwritten
+    const int ko_steps = steps;
+    auto fetch_step = [&](int ko) {
         // 23_split_k_gemm.py:19  T.copy(A[by * BM, (bz * steps + ko) * BK], A_shared)
         // the whole tile exists
         if (by * BM + BM <= M && (bz * steps + ko) * BK + BK <= K && K % A_VEC == 0
@@ -158,7 +145,7 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
-                copy_vector<A_VEC>(&s.A_shared[row][col], &A[m * K + k]);
+                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
             }
         } else {
             #pragma unroll
@@ -166,9 +153,10 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
-                copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
             }
         }
+
         // 23_split_k_gemm.py:20  T.copy(B[(bz * steps + ko) * BK, bx * BN], B_shared)
         // the whole tile exists
         if ((bz * steps + ko) * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
@@ -178,7 +166,7 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
-                copy_vector<B_VEC>(&s.B_shared[row][col], &B[k * N + n]);
+                load_vector<B_VEC>(&B_next[first / THREADS], &B[k * N + n]);
             }
         } else {
             #pragma unroll
@@ -186,22 +174,51 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
-                copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0);
+                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0);
             }
         }
-        __syncthreads();  // why: A_shared is complete before it is read
+    };
+    auto keep_step = [&](int ko) {
+        const int stage = ko % STAGES;
+        // 23_split_k_gemm.py:19  T.copy(A[by * BM, (bz * steps + ko) * BK], A_shared)
+        #pragma unroll
+        for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
+            const int e = first + threadIdx.x * A_VEC;
+            const int row = e / BK, col = e % BK;
+            store_vector<A_VEC>(&s.A_shared[stage][row][col], &A_next[first / THREADS]);
+        }
+
+        // 23_split_k_gemm.py:20  T.copy(B[(bz * steps + ko) * BK, bx * BN], B_shared)
+        #pragma unroll
+        for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
+            const int e = first + threadIdx.x * B_VEC;
+            const int row = e / BN, col = e % BN;
+            store_vector<B_VEC>(&s.B_shared[stage][row][col], &B_next[first / THREADS]);
+        }
+    };
+
+    // 23_split_k_gemm.py:18  for ko in T.Pipelined(steps, num_stages=stages):
+    if (0 < ko_steps) {
+        fetch_step(0);
+        keep_step(0);
+    }
+    for (int ko = 0; ko < ko_steps; ++ko) {
+        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
+        if (ko + 1 < ko_steps) fetch_step(ko + 1);
+
+        const int stage = ko % STAGES;
         // 23_split_k_gemm.py:21  T.gemm(A_shared, B_shared, C_local)
         for (int k = 0; k < BK; k += DEPTH_VEC) {
             float a[C_ROWS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < C_ROWS; ++r)
-                load_vector<DEPTH_VEC>(&a[r][0], &s.A_shared[C_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.A_shared[stage][C_row(r)][k]);
             #pragma unroll
             for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 float b[C_COLS];
                 #pragma unroll
                 for (int c = 0; c < C_COLS; c += C_VEC)
-                    load_vector<C_VEC>(&b[c], &s.B_shared[k + kk][C_col(c)]);
+                    load_vector<C_VEC>(&b[c], &s.B_shared[stage][k + kk][C_col(c)]);
                 #pragma unroll
                 for (int r = 0; r < C_ROWS; ++r)
                     #pragma unroll
@@ -211,6 +228,8 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
                     }
             }
         }
+
+        if (ko + 1 < ko_steps) keep_step(ko + 1);
     }
 
     // 23_split_k_gemm.py:22  T.atomic_add(C[by * BM:by * BM + BM, bx * BN:bx * BN + BN], ...
@@ -227,15 +246,15 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
 }
 
 // tilegen-launch: {"entry": "split_k_gemm", "target": "hip", "arch": "gfx942",
-//   "knobs": ["BM", "BN", "BK", "SPLIT", "THREADS", "THREADS_N", "C_VEC", "A_VEC", "B_VEC",
-//     "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "SPLIT", "STAGES", "THREADS", "THREADS_N", "C_VEC", "A_VEC",
+//     "B_VEC", "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"12": [140, 142], "16": [143, 144], "17": [145, 147], "18": [148, 151], "19": [152,
-//     171], "20": [172, 192], "21": [193, 215], "22": [216, 226]}}
+//   "map": {"12": [127, 129], "16": [130, 131], "17": [132, 138], "19": [139, 190], "20": [160,
+//     199], "18": [200, 209], "21": [210, 234], "22": [235, 245]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

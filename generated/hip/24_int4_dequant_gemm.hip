@@ -8,7 +8,7 @@
 //
 // Work    about 128*N*(M + BM - 1) / BM*SPLIT*steps*BG + 516*M*N*SPLIT*steps*BG flop, 2*M*K + 66*K
 //     / 128*N + 8*M*N bytes.
-// Shared  43904 bytes = W_staged 17408 + ones_staged 17408 + 3 smaller tiles.  256 threads.
+// Shared  43392 bytes = W_staged 17408 + ones_staged 17408 + 3 smaller tiles.  256 threads.
 
 #include <hip/hip_runtime.h>
 
@@ -30,9 +30,7 @@ constexpr int ONES_VEC = 4;         // neighbouring columns of ones in a thread:
 constexpr int W_STAGED_PAD = 8;     // columns after each row of W_staged that keep banks apart
 constexpr int ONES_STAGED_PAD = 8;  // columns after each row of ones_staged that keep banks apart
 constexpr int A_PAD = 8;            // columns after each row of A_shared that keep banks apart
-constexpr int W_PAD = 2;            // columns after each row of W_shared that keep banks apart
 constexpr int A_VEC = 8;            // elements of A_shared in one access: 1, 2, 4 or 8
-constexpr int W_VEC2 = 2;           // elements of W_shared in one access: 1, 2 or 4
 constexpr int DEPTH_VEC = 4;        // steps of depth that one load serves: 1, 2 or 4
 
 constexpr int THREADS = threads;              // threads of a block
@@ -52,11 +50,11 @@ static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks 
 static_assert(BN % THREADS_M == 0 && BM % THREADS_N == 0 && BN % THREADS_M_W == 0
               && 128 % (THREADS_N_W * W_VEC) == 0 && BN % THREADS_M_ONES == 0
               && 128 % (THREADS_N_ONES * ONES_VEC) == 0, "every thread holds an equal part");
-static_assert(2 * A_VEC <= 16 && 4 * W_VEC2 <= 16, "one access moves at most 16 bytes");
-static_assert(BM * BG * 128 % (THREADS * A_VEC) == 0 && BG * BN * 16 % (THREADS * W_VEC2) == 0,
+static_assert(2 * A_VEC <= 16 && 4 * W_VEC <= 16, "one access moves at most 16 bytes");
+static_assert(BM * BG * 128 % (THREADS * A_VEC) == 0 && BG * BN * 16 % (THREADS * W_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BG * 128 % A_VEC == 0 && (BG * 128 + A_PAD) % A_VEC == 0 && 16 % W_VEC2 == 0
-              && (16 + W_PAD) % W_VEC2 == 0, "rows are made of whole vectors");
+static_assert(BG * 128 % A_VEC == 0 && (BG * 128 + A_PAD) % A_VEC == 0 && 16 % W_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(128 % DEPTH_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -136,6 +134,16 @@ template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* 
     store_vector<N>(dst, v);
 }
 
+// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
+// eight rows below each other are in different banks.
+template <class T, int COLS> __device__ int swizzle(int row, int col)
+{
+    constexpr int PIECE = 16 / sizeof(T);
+    constexpr int PIECES = COLS / PIECE;
+    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
+    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+}
+
 // The bits of a value as another type of the same size.
 template <class To, class From> __device__ To bits_as(From from)
 {
@@ -149,12 +157,12 @@ struct Smem {
     alignas(16) float16 W_staged[BN][128 + W_STAGED_PAD];
     alignas(16) float16 ones_staged[BN][128 + ONES_STAGED_PAD];
     alignas(16) float16 A_shared[BM][BG * 128 + A_PAD];
-    alignas(16) unsigned W_shared[BG][BN][16 + W_PAD];
+    alignas(16) unsigned W_shared[BG][BN][16];
     alignas(16) float16 scale[BG][BN];
 };
 constexpr int SMEM_BYTES =
     2 * BN * (128 + W_STAGED_PAD) + 2 * BN * (128 + ONES_STAGED_PAD) + 2 * BM * (BG * 128 + A_PAD)
-    + 4 * BG * BN * (16 + W_PAD) + 2 * BG * BN;
+    + 4 * BG * BN * 16 + 2 * BG * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
@@ -207,7 +215,8 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
     const int steps = (K / 128 + BG * SPLIT - 1) / (BG * SPLIT);
 
     // 24_int4_dequant_gemm.py:38  for ko in T.Pipelined(steps, num_stages=stages):
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory
+    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and the
+    //     256 threads have no equal shares of scale
     for (int ko = 0; ko < steps; ++ko) {
         __syncthreads();  // why: nobody still reads A_shared when it is overwritten
         // 24_int4_dequant_gemm.py:39  T.copy(A[by * BM, (bz * steps + ko) * (BG * 128)], A_s ...
@@ -232,22 +241,24 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         }
         // 24_int4_dequant_gemm.py:40  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
         // the whole tile exists
-        if ((bz * steps + ko) * BG + BG <= K / 128 && bx * BN + BN <= N && is_aligned<W_VEC2>(W)) {
+        if ((bz * steps + ko) * BG + BG <= K / 128 && bx * BN + BN <= N && is_aligned<W_VEC>(W)) {
             #pragma unroll
-            for (int first = 0; first < BG * BN * 16; first += THREADS * W_VEC2) {
-                const int e = first + threadIdx.x * W_VEC2, plane = e / (BN * 16);
+            for (int first = 0; first < BG * BN * 16; first += THREADS * W_VEC) {
+                const int e = first + threadIdx.x * W_VEC, plane = e / (BN * 16);
                 const int row = e / 16 % BN, col = e % 16;
                 const int W_row_ = (bz * steps + ko) * BG + plane, n = bx * BN + row;
-                copy_vector<W_VEC2>(&s.W_shared[plane][row][col], &W[(W_row_ * N + n) * 16 + col]);
+                copy_vector<W_VEC>(&s.W_shared[plane][row][swizzle<unsigned, 16>(row, col)],
+                                   &W[(W_row_ * N + n) * 16 + col]);
             }
         } else {
             #pragma unroll
-            for (int first = 0; first < BG * BN * 16; first += THREADS * W_VEC2) {
-                const int e = first + threadIdx.x * W_VEC2, plane = e / (BN * 16);
+            for (int first = 0; first < BG * BN * 16; first += THREADS * W_VEC) {
+                const int e = first + threadIdx.x * W_VEC, plane = e / (BN * 16);
                 const int row = e / 16 % BN, col = e % 16;
                 const int W_row_ = (bz * steps + ko) * BG + plane, n = bx * BN + row;
-                copy_inside<W_VEC2>(&s.W_shared[plane][row][col], &W[(W_row_ * N + n) * 16 + col],
-                                    W_row_ < K / 128 && n < N ? W_VEC2 : 0);
+                copy_inside<W_VEC>(&s.W_shared[plane][row][swizzle<unsigned, 16>(row, col)],
+                                   &W[(W_row_ * N + n) * 16 + col], W_row_ < K / 128 && n < N
+                                   ? W_VEC : 0);
             }
         }
         // 24_int4_dequant_gemm.py:41  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
@@ -268,7 +279,8 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 #pragma unroll
                 for (int c = 0; c < W_COLS; ++c) {
                     const int j = W_col(c);
-                    const unsigned word = s.W_shared[g][i][j / 32 * 4 + j % 8 / 2];
+                    const unsigned word =
+                        s.W_shared[g][i][swizzle<unsigned, 16>(i, j / 32 * 4 + j % 8 / 2)];
                     const unsigned bits =
                         19456 | (((word >> (j % 32 / 8 * 4 + j % 2 * 16)) & 15) << 6);
                     W_local[r][c] = bits_as<float16>((unsigned short)(bits));
@@ -372,19 +384,19 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 
 // tilegen-launch: {"entry": "int4_gemm", "target": "hip", "arch": "gfx942",
 //   "knobs": ["BM", "BN", "BG", "SPLIT", "threads", "THREADS_N", "THREADS_N_W", "W_VEC",
-//     "THREADS_N_ONES", "ONES_VEC", "W_STAGED_PAD", "ONES_STAGED_PAD", "A_PAD", "W_PAD", "A_VEC",
-//     "W_VEC2", "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//     "THREADS_N_ONES", "ONES_VEC", "W_STAGED_PAD", "ONES_STAGED_PAD", "A_PAD", "A_VEC",
+//     "DEPTH_VEC"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "SPLIT"], "block": "THREADS",
+//   "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "W", "dtype": "uint32", "shape": ["K / 128", "N", "16"], "access": "read"},
 //     {"name": "scales", "dtype": "float16", "shape": ["K / 128", "N"], "access": "read"},
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:21",
 //   "ir": "sha256:7766cc00796440c5",
-//   "map": {"25": [183, 185], "29": [186, 188], "30": [189, 191], "31": [192, 194], "32": [195,
-//     197], "35": [198, 203], "36": [204, 205], "37": [206, 208], "38": [209, 212], "39": [213,
-//     232], "40": [233, 252], "41": [253, 259], "42": [260, 263], "43": [264, 276], "47": [277,
-//     312], "48": [313, 348], "49": [349, 359], "51": [360, 370]}}
+//   "map": {"25": [191, 193], "29": [194, 196], "30": [197, 199], "31": [200, 202], "32": [203,
+//     205], "35": [206, 211], "36": [212, 213], "37": [214, 216], "38": [217, 221], "39": [222,
+//     241], "40": [242, 263], "41": [264, 270], "42": [271, 274], "43": [275, 288], "47": [289,
+//     324], "48": [325, 360], "49": [361, 371], "51": [372, 382]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -6,7 +6,7 @@
 //   alone       hipcc -O3 --offload-arch=gfx942 -DTILEGEN_MAIN conv2d.hip -o conv2d && ./conv2d
 //
 // Work    2*K*R * S * parts*BK*N * H * W flop, 2*(N*H*W*C + R*S*C*K + N*H*W*K) bytes.
-// Shared  14336 bytes = X_shared 10240 + F_shared 4096.  128 threads.
+// Shared  18432 bytes = X_shared 10240 + F_shared 8192.  128 threads.
 
 #include <hip/hip_runtime.h>
 
@@ -19,6 +19,7 @@ constexpr int dilation = 1;   // a number of the kernel
 constexpr int BM = 128;       // rows of X_shared and Y_local
 constexpr int BN = 64;        // columns of F_shared and Y_local: a multiple of 32
 constexpr int BK = 32;        // columns of X_shared; rows of F_shared: a multiple of 2
+constexpr int STAGES = 2;     // tiles of each operand that are on their way or in use: 2
 constexpr int THREADS = 128;  // threads of a block: up to 1024
 constexpr int THREADS_N = 8;  // threads across a row of Y: a power of two that divides THREADS
 constexpr int Y_VEC = 4;      // neighbouring columns of Y_local in a thread: 1, 2 or 4
@@ -30,6 +31,7 @@ constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int Y_ROWS = BM / THREADS_M;        // rows of Y_local that a thread holds
 constexpr int Y_COLS = BN / THREADS_N;        // columns of Y_local that a thread holds
 
+static_assert(STAGES >= 2, "one stage is filled while another is used");
 static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * Y_VEC) == 0,
@@ -74,22 +76,6 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
 
-// N elements from registers to memory.
-template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
-{
-    Vector<D, N> v;
-    #pragma unroll
-    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
-    *reinterpret_cast<Vector<D, N>*>(dst) = v;
-}
-
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
 // N elements from memory to registers.
 template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
 {
@@ -109,20 +95,21 @@ template <int N, class D, class S> __device__ void load_inside(D* dst, const S* 
     }
 }
 
-// N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// N elements from registers to memory.
+template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
 {
-    D v[N];
-    load_inside<N>(v, src, inside);
-    store_vector<N>(dst, v);
+    Vector<D, N> v;
+    #pragma unroll
+    for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
+    *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
     alignas(16) float16 X_shared[BM][BK + X_PAD];
-    alignas(16) float16 F_shared[BK][BN];
+    alignas(16) float16 F_shared[STAGES][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * BM * (BK + X_PAD) + 2 * BK * BN;
+constexpr int SMEM_BYTES = 2 * BM * (BK + X_PAD) + 2 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
@@ -145,11 +132,57 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 
     float Y_local[Y_ROWS][Y_COLS] = {};       // 25_conv2d.py:21  T.clear(Y_local)
     const int parts = (C + BK - 1) / BK;      // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
+    float16 F_next[BK * BN / THREADS];
+
+    const int steps = R * S * parts;
+    auto fetch_step = [&](int ko) {
+        // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
+        // the whole tile exists
+        if (ko / parts / S + 1 <= R && ko / parts % S + 1 <= S && ko % parts * BK + BK <= C
+            && bx * BN + BN <= K && K % F_VEC == 0 && is_aligned<F_VEC>(F)) {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
+                const int e = first + threadIdx.x * F_VEC;
+                const int row = e / BN, col = e % BN;
+                const int r = ko / parts / S, F_row = ko / parts % S;
+                const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
+                load_vector<F_VEC>(&F_next[first / THREADS],
+                                   &F[((r * S + F_row) * C + F_row_) * K + k]);
+            }
+        } else {
+            #pragma unroll
+            for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
+                const int e = first + threadIdx.x * F_VEC;
+                const int row = e / BN, col = e % BN;
+                const int r = ko / parts / S, F_row = ko / parts % S;
+                const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
+                load_inside<F_VEC>(&F_next[first / THREADS],
+                                   &F[((r * S + F_row) * C + F_row_) * K + k],
+                                   r < R && F_row < S && F_row_ < C ? K - k : 0);
+            }
+        }
+    };
+    auto keep_step = [&](int ko) {
+        const int stage = ko % STAGES;
+        // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
+        #pragma unroll
+        for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
+            const int e = first + threadIdx.x * F_VEC;
+            const int row = e / BN, col = e % BN;
+            store_vector<F_VEC>(&s.F_shared[stage][row][col], &F_next[first / THREADS]);
+        }
+    };
 
     // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory
-    for (int ko = 0; ko < R * S * parts; ++ko) {
-        __syncthreads();  // why: nobody still reads X_shared when it is overwritten
+    if (0 < steps) {
+        fetch_step(0);
+        keep_step(0);
+    }
+    for (int ko = 0; ko < steps; ++ko) {
+        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
+        if (ko + 1 < steps) fetch_step(ko + 1);
+
+        const int stage = ko % STAGES;
         // 25_conv2d.py:24  for i, j in T.Parallel(BM, BK):
         #pragma unroll 4
         for (int first = 0; first < BM * BK; first += THREADS) {
@@ -163,32 +196,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
             s.X_shared[i][j] = pixel / (H * W) < N && y >= 0 && y < H && x >= 0 && x < W && c < C
                 ? float(X[((pixel / (H * W) * H + y) * W + x) * C + c]) : 0.0f;
         }
-        // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
-        // the whole tile exists
-        if (ko / parts / S + 1 <= R && ko / parts % S + 1 <= S && ko % parts * BK + BK <= C
-            && bx * BN + BN <= K && K % F_VEC == 0 && is_aligned<F_VEC>(F)) {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
-                const int e = first + threadIdx.x * F_VEC;
-                const int row = e / BN, col = e % BN;
-                const int r = ko / parts / S, F_row = ko / parts % S;
-                const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
-                copy_vector<F_VEC>(&s.F_shared[row][col],
-                                   &F[((r * S + F_row) * C + F_row_) * K + k]);
-            }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
-                const int e = first + threadIdx.x * F_VEC;
-                const int row = e / BN, col = e % BN;
-                const int r = ko / parts / S, F_row = ko / parts % S;
-                const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
-                copy_inside<F_VEC>(&s.F_shared[row][col],
-                                   &F[((r * S + F_row) * C + F_row_) * K + k],
-                                   r < R && F_row < S && F_row_ < C ? K - k : 0);
-            }
-        }
         __syncthreads();  // why: X_shared is complete before it is read
+
         // 25_conv2d.py:30  T.gemm(X_shared, F_shared, Y_local)
         for (int k = 0; k < BK; k += DEPTH_VEC) {
             float a[Y_ROWS][DEPTH_VEC];
@@ -200,7 +209,7 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
                 float b[Y_COLS];
                 #pragma unroll
                 for (int c_slot = 0; c_slot < Y_COLS; c_slot += Y_VEC)
-                    load_vector<Y_VEC>(&b[c_slot], &s.F_shared[k + kk][Y_col(c_slot)]);
+                    load_vector<Y_VEC>(&b[c_slot], &s.F_shared[stage][k + kk][Y_col(c_slot)]);
                 #pragma unroll
                 for (int r = 0; r < Y_ROWS; ++r)
                     #pragma unroll
@@ -210,6 +219,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
                     }
             }
         }
+
+        if (ko + 1 < steps) keep_step(ko + 1);
     }
 
     // 25_conv2d.py:31  for i, j in T.Parallel(BM, BN):
@@ -228,8 +239,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 }
 
 // tilegen-launch: {"entry": "conv2d", "target": "hip", "arch": "gfx942",
-//   "knobs": ["R", "S", "stride", "pad", "dilation", "BM", "BN", "BK", "THREADS", "THREADS_N",
-//     "Y_VEC", "X_PAD", "F_VEC", "DEPTH_VEC"],
+//   "knobs": ["R", "S", "stride", "pad", "dilation", "BM", "BN", "BK", "STAGES", "THREADS",
+//     "THREADS_N", "Y_VEC", "X_PAD", "F_VEC", "DEPTH_VEC"],
 //   "grid": ["ceildiv(K, BN)", "ceildiv(N * H * W, BM)", "1"], "block": "THREADS",
 //   "shared": "SMEM_BYTES",
 //   "params": [{"name": "X", "dtype": "float16", "shape": ["N", "H", "W", "C"], "access": "read"},
@@ -237,8 +248,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:3405754eba1528be",
-//   "map": {"17": [143, 145], "21": [146, 146], "22": [147, 148], "23": [149, 152], "24": [153,
-//     165], "29": [166, 191], "30": [192, 214], "31": [215, 227]}}
+//   "map": {"17": [130, 132], "21": [133, 133], "22": [134, 138], "29": [139, 175], "23": [176,
+//     185], "24": [186, 200], "30": [201, 225], "31": [226, 238]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
