@@ -8,6 +8,7 @@ torch, torch's own kernels, and a plain copy for what memory allows.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import pathlib
 import sys
@@ -27,6 +28,14 @@ def example(name: str, **values):
     """The kernel of an example file, with knobs."""
     kernel = kernel_files.find(str(ROOT / "examples" / name))
     return kernel.specialize(**values) if values else kernel
+
+
+def module(name: str):
+    """The Python module of an example file, for its other functions."""
+    spec = importlib.util.spec_from_file_location("example", ROOT / "examples" / name)
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
 
 
 def cuda_clock():
@@ -169,6 +178,26 @@ def attention_backward(clock) -> list[dict]:
     return rows
 
 
+def int4(clock) -> list[dict]:
+    """4-bit weights against cuBLAS on the same weights in float16."""
+    rows, n = [], 8192
+    kernel = example("24_int4_dequant_gemm.py")
+    weights = torch.randint(0, 16, (n, n), device="cuda", dtype=torch.uint8)
+    scales = (0.05 * torch.rand(n // 128, n, device="cuda")).half()
+    packed = torch.from_numpy(module("24_int4_dequant_gemm.py").pack(weights.cpu().numpy()).view("int32"))
+    packed = packed.cuda().view(torch.uint32)
+    full = ((weights.half() - 8).view(n, n // 128, 128) * scales.t()[:, :, None]).view(n, n)
+    for m in (1, 2, 4, 8, 16):
+        a = torch.randn(m, n, device="cuda", dtype=torch.half)
+        c, want = torch.zeros(m, n, device="cuda"), torch.empty(m, n, device="cuda", dtype=torch.half)
+        kernel(a, packed, scales, c)
+        checked("int4_gemm", c, a.float() @ full.float().t(), 2e-3)
+        times = race({"cuBLAS f16": lambda: torch.mm(a, full.t(), out=want), "tilegen 24": kernel.bind(a, packed, scales, c)},
+                     clock)
+        rows += report(f"int4 {m} x {n} x {n}", times, flops=2 * m * n * n)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", help="write the table there, as a list of objects")
@@ -178,7 +207,7 @@ def main() -> None:
     torch.manual_seed(0)
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda)
     clock = cuda_clock()
-    suites = (gemm_f32, rows_of_8192, elementwise, gemm_f16, attention, attention_backward)
+    suites = (gemm_f32, rows_of_8192, elementwise, gemm_f16, attention, attention_backward, int4)
     chosen = [suite for suite in suites if not arguments.suites or suite.__name__ in arguments.suites]
     rows = [row for suite in chosen for row in suite(clock)]
     if arguments.json:
