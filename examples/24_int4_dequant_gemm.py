@@ -5,7 +5,7 @@ import numpy
 import tilegen
 import tilegen.language as T
 
-GROUP = 128      # weights of a column that share a scale
+SIXTEEN = 0x4C00      # of float16, whose unit is here the seventh bit: 16 + w is the bits of both
 
 
 def pack(weights):
@@ -18,34 +18,35 @@ def pack(weights):
 
 
 @tilegen.jit
-def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("K // 128", "N", 16), "uint32"],
-              scales: T.Tensor[("K // 128", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
-              BM=16, BN=T.by_target(128, hip=64, maca=64), BG=T.by_target(2, hip=1, maca=1), SPLIT=4, stages=3,
-              threads=256, blocks=2):
+def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("K // GROUP", "N", 16), "uint32"],
+              scales: T.Tensor[("K // GROUP", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
+              BM=16, BN=T.by_target(128, hip=64, maca=64), BG=T.by_target(2, hip=1, maca=1), SPLIT=4,
+              stages=3, GROUP=128, threads=256, blocks=2):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, threads=threads) as (bx, by, bz):
-        A_shared = T.alloc_shared((BM, BG * 128), "float16")
+        A_shared = T.alloc_shared((BM, BG * GROUP), "float16")
         W_shared = T.alloc_shared((BG, BN, 16), "uint32")
         scale = T.alloc_shared((BG, BN), "float16")
-        W_local = T.alloc_fragment((BN, 128), "float16")
-        ones = T.alloc_fragment((BN, 128), "float16")
+        weights = T.alloc_fragment((BN, GROUP), "float16")
+        ones = T.alloc_fragment((BN, GROUP), "float16")
         sums = T.alloc_fragment((BN, BM), "float32")       # of A, the same in every row
         group = T.alloc_fragment((BN, BM), "float32")      # transposed: weights are the left operand, from registers
         C_local = T.alloc_fragment((BN, BM), "float32")
         T.annotate_min_blocks_per_sm(blocks)
         T.fill(ones, 1)
         T.clear(C_local)
-        steps = T.ceildiv(K // 128, BG * SPLIT)
+        steps = T.ceildiv(K // GROUP, BG * SPLIT)
         for ko in T.Pipelined(steps, num_stages=stages):
-            T.copy(A[by * BM, (bz * steps + ko) * (BG * 128)], A_shared)
+            T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_shared)
             T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
             T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
             for g in T.unroll(BG):
-                for i, j in T.Parallel(BN, 128):           # the bits of 16 + w as float16
+                for i, j in T.Parallel(BN, GROUP):         # the bits of 16 + w as float16
                     word = W_shared[g, i, j // 32 * 4 + j % 8 // 2]
-                    bits = 0x4C00 | (word >> (j % 32 // 8 * 4 + j % 2 * 16) & 15) << 6
-                    W_local[i, j] = T.reinterpret(T.cast(bits, "uint16"), "float16")
-                T.gemm(W_local, A_shared[:, g * 128:g * 128 + 128], group, transpose_B=True, clear_accum=True)
-                T.gemm(ones, A_shared[:, g * 128:g * 128 + 128], sums, transpose_B=True, clear_accum=True)
+                    nibble = word >> (j % 32 // 8 * 4 + j % 2 * 16) & 15
+                    bits = T.cast(SIXTEEN | nibble << 6, "uint16")
+                    weights[i, j] = T.reinterpret(bits, "float16")
+                T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + GROUP], group, transpose_B=True, clear_accum=True)
+                T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + GROUP], sums, transpose_B=True, clear_accum=True)
                 for i, j in T.Parallel(BN, BM):
                     C_local[i, j] += (group[i, j] - 24 * sums[i, j]) * scale[g, i]
         for i, j in T.Parallel(BN, BM):

@@ -25,12 +25,14 @@ def conv2d(N=T.dynamic("N"), H=T.dynamic("H"), W=T.dynamic("W"), C=T.dynamic("C"
                     pixel, tap, c = by * BM + i, ko // parts, ko % parts * BK + j
                     y = pixel // OW % OH * stride - pad + tap // S * dilation
                     x = pixel % OW * stride - pad + tap % S * dilation
-                    X_shared[i, j] = X[pixel // (OH * OW), y, x, c]
+                    image = pixel // (OH * OW)
+                    X_shared[i, j] = X[image, y, x, c]
                 T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * BN], F_shared)
                 T.gemm(X_shared, F_shared, Y_local)
             for i, j in T.Parallel(BM, BN):
                 pixel = by * BM + i
-                Y[pixel // (OH * OW), pixel // OW % OH, pixel % OW, bx * BN + j] = Y_local[i, j]
+                image, y, x = pixel // (OH * OW), pixel // OW % OH, pixel % OW
+                Y[image, y, x, bx * BN + j] = Y_local[i, j]
     return kernel
 
 

@@ -6,17 +6,20 @@ import tilegen
 import tilegen.language as T
 
 
+SIGNLESS = 0x7FFFFFFF
+
+
 @T.macro
 def key_of(x, place):
     """An int64 that orders as the float x does, and among equals the lower place first."""
     bits = T.reinterpret(x, "int32")
-    return T.cast(bits ^ (bits >> 31 & 0x7FFFFFFF), "int64") * 4294967296 + (4294967295 - place)
+    return T.cast(bits ^ (bits >> 31 & SIGNLESS), "int64") << 32 | T.cast(T.cast(~place, "uint32"), "int64")
 
 
 @T.macro
 def value_of(key):
     ordered = T.cast(key >> 32, "int32")
-    return T.reinterpret(ordered ^ (ordered >> 31 & 0x7FFFFFFF), "float32")
+    return T.reinterpret(ordered ^ (ordered >> 31 & SIGNLESS), "float32")
 
 
 @tilegen.jit

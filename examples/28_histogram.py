@@ -7,16 +7,16 @@ import tilegen.language as T
 
 
 @tilegen.jit
-def histogram(X: T.Tensor[("n",), "uint8"], counts: T.Tensor[(256,), "int32"], BN=4096, BLOCKS=264):
+def histogram(X: T.Tensor[("n",), "uint8"], counts: T.Tensor[("BINS",), "int32"], BINS=256, BN=4096, BLOCKS=264):
     with T.Kernel(BLOCKS, threads=256) as bx:
-        own = T.alloc_shared((256,), "int32")
+        own = T.alloc_shared((BINS,), "int32")
         T.clear(own)
         for k in T.serial(T.ceildiv(n, BN * BLOCKS)):
             for i in T.Parallel(BN):
                 e = (k * BLOCKS + bx) * BN + i
                 if e < n:
                     T.atomic_add(own[X[e]], 1)
-        for v in T.Parallel(256):
+        for v in T.Parallel(BINS):
             T.atomic_add(counts[v], own[v])
 
 

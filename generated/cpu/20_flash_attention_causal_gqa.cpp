@@ -263,16 +263,14 @@ static void causal_block(Tiles& t, const float16* __restrict__ Q, const float16*
             for (int col = 0; col < D; col += LANES)
                 store_float32_strided(&row_panel_element(t.K_shared, row, col), NR,
                                       round_to_float16(load_float16_first(&K[(kv * keys + kb * BN
-                                      + row) * D + col],
-                                      kv >= 0 && kv < kv_heads && kb * BN + row < keys ? LANES
-                                      : 0)));
+                                      + row) * D + col], kv < kv_heads && kb * BN + row < keys
+                                      ? LANES : 0)));
         // 20_flash_attention_causal_gqa.py:37  T.copy(V[kv, kb * BN, 0], V_shared)
         for (int row = 0; row < BN; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float32(&column_panel_element(t.V_shared, row, col),
                               round_to_float16(load_float16_first(&V[(kv * keys + kb * BN + row)
-                              * D + col], kv >= 0 && kv < kv_heads && kb * BN + row < keys ? LANES
-                              : 0)));
+                              * D + col], kv < kv_heads && kb * BN + row < keys ? LANES : 0)));
         // 20_flash_attention_causal_gqa.py:38  T.gemm(Q_shared, K_shared, S_local, transpose ...
         fill(t.S_local, 0.0f);
         for (int row = 0; row < BM; row += MR)
@@ -398,10 +396,10 @@ extern "C" void causal(const float16* __restrict__ Q, const float16* __restrict_
 //   "source": "20_flash_attention_causal_gqa.py:10", "ir": "sha256:f6a66329ffc814b7",
 //   "map": {"27": [230, 232], "28": [233, 235], "29": [236, 238], "30": [239, 241], "31": [242,
 //     249], "32": [250, 252], "33": [253, 255], "34": [256, 258], "35": [259, 260], "36": [261,
-//     268], "37": [269, 275], "38": [276, 281], "39": [282, 283], "40": [284, 291], "42": [292,
-//     294], "43": [295, 311], "44": [312, 316], "46": [317, 322], "49": [323, 328], "51": [329,
-//     340], "52": [341, 345], "54": [346, 351], "55": [352, 358], "56": [359, 365], "58": [366,
-//     381], "15": [382, 387]}}
+//     267], "37": [268, 273], "38": [274, 279], "39": [280, 281], "40": [282, 289], "42": [290,
+//     292], "43": [293, 309], "44": [310, 314], "46": [315, 320], "49": [321, 326], "51": [327,
+//     338], "52": [339, 343], "54": [344, 349], "55": [350, 356], "56": [357, 363], "58": [364,
+//     379], "15": [380, 385]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -187,7 +187,7 @@ static void conv2d_block(Tiles& t, const float16* __restrict__ X, const float16*
                                       + ko / parts % S * dilation >= 0
                                       && (by * BM + i) % W * stride - pad
                                       + ko / parts % S * dilation < W ? j_left - j : 0)));
-        // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
+        // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
         for (int row = 0; row < BK; ++row)
             for (int col = 0; col < columns; col += LANES)
                 store_float32(&column_panel_element(t.F_shared, row, col),
@@ -195,14 +195,14 @@ static void conv2d_block(Tiles& t, const float16* __restrict__ X, const float16*
                               + ko / parts % S) * C + ko % parts * BK + row) * K + bx * BN + col],
                               ko / parts / S < R && ko / parts % S < S && ko % parts * BK + row < C
                               ? columns - col : 0)));
-        // 25_conv2d.py:30  T.gemm(X_shared, F_shared, Y_local)
+        // 25_conv2d.py:31  T.gemm(X_shared, F_shared, Y_local)
         for (int row = 0; row < BM; row += MR)
             for (int col = 0; col < columns; col += NR)
                 multiply(t.X_shared[row / MR], t.F_shared[col / NR], t.Y_local[row / MR][col / NR],
                          BK);
     }
 
-    // 25_conv2d.py:31  for i, j in T.Parallel(BM, BN):
+    // 25_conv2d.py:32  for i, j in T.Parallel(BM, BN):
     for (int i = 0; i < BM; ++i)
         for (int j = 0; j < columns; j += LANES)
             store_float16_first(&Y[(((by * BM + i) / (H * W) * H + (by * BM + i) / W % H) * W
@@ -233,9 +233,9 @@ extern "C" void conv2d(const float16* __restrict__ X, const float16* __restrict_
 //     {"name": "F", "dtype": "float16", "shape": ["R", "S", "C", "K"], "access": "read"},
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
-//   "ir": "sha256:3405754eba1528be",
-//   "map": {"21": [167, 167], "22": [168, 169], "23": [170, 171], "24": [172, 189], "29": [190,
-//     197], "30": [198, 204], "31": [205, 220], "17": [221, 226]}}
+//   "ir": "sha256:b7379019f5776609",
+//   "map": {"21": [167, 167], "22": [168, 169], "23": [170, 171], "24": [172, 189], "30": [190,
+//     197], "31": [198, 204], "32": [205, 220], "17": [221, 226]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -345,24 +345,28 @@ static void reference(const Tensor<host_float16>& X, const Tensor<host_float16>&
                         const int c = ko % parts * BK + j;
                         const int y = pixel / W % H * stride - pad + tap / S * dilation;
                         const int x = pixel % W * stride - pad + tap % S * dilation;
-                        X_shared[i][j] = X[{pixel / (H * W), y, x, c}];
+                        const int image = pixel / (H * W);
+                        X_shared[i][j] = X[{image, y, x, c}];
                     }
-                // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, ...
+                // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, ...
                 for (int i = 0; i < BK; ++i)
                     for (int j = 0; j < BN; ++j)
                         F_shared[i][j] =
                             F[{ko / parts / S, ko / parts % S, ko % parts * BK + i, bx * BN + j}];
-                // 25_conv2d.py:30  T.gemm(X_shared, F_shared, Y_local)
+                // 25_conv2d.py:31  T.gemm(X_shared, F_shared, Y_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
                         for (int j = 0; j < BN; ++j)
                             Y_local[i][j] += X_shared[i][k] * F_shared[k][j];
             }
-            // 25_conv2d.py:31  for i, j in T.Parallel(BM, BN):
+            // 25_conv2d.py:32  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
                     const int pixel = by * BM + i;
-                    Y.set({pixel / (H * W), pixel / W % H, pixel % W, bx * BN + j}, Y_local[i][j]);
+                    const int image = pixel / (H * W);
+                    const int y = pixel / W % H;
+                    const int x = pixel % W;
+                    Y.set({image, y, x, bx * BN + j}, Y_local[i][j]);
                 }
         }
 }

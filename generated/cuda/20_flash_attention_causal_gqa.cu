@@ -274,6 +274,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -363,7 +364,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         const int stage = kb % stages;
         // 20_flash_attention_causal_gqa.py:36  T.copy(K[kv, kb * BN, 0], K_shared)
         // the whole tile exists
-        if (kv >= 0 && kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {
+        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
@@ -377,14 +378,14 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
                 copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &K[(kv * keys + K_row) * D + col],
-                                  kv >= 0 && kv < kv_heads && K_row < keys ? K_VEC : 0);
+                                  &K[(kv * keys + K_row) * D + col], kv < kv_heads && K_row < keys
+                                  ? K_VEC : 0);
             }
         }
 
         // 20_flash_attention_causal_gqa.py:37  T.copy(V[kv, kb * BN, 0], V_shared)
         // the whole tile exists
-        if (kv >= 0 && kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {
+        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
@@ -398,8 +399,8 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
                 copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &V[(kv * keys + V_row) * D + col],
-                                  kv >= 0 && kv < kv_heads && V_row < keys ? V_VEC : 0);
+                                  &V[(kv * keys + V_row) * D + col], kv < kv_heads && V_row < keys
+                                  ? V_VEC : 0);
             }
         }
     };
@@ -588,13 +589,13 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:10", "ir": "sha256:f6a66329ffc814b7",
-//   "map": {"15": [297, 299], "19": [300, 302], "20": [303, 305], "22": [306, 308], "23": [309,
-//     311], "24": [312, 314], "26": [315, 317], "27": [318, 320], "28": [321, 323], "29": [324,
-//     326], "30": [327, 329], "31": [330, 349], "32": [350, 352], "33": [353, 355], "34": [356,
-//     363], "36": [364, 384], "37": [385, 406], "35": [407, 430], "38": [431, 458], "39": [459,
-//     460], "40": [461, 472], "42": [473, 477], "43": [478, 487], "44": [488, 492], "46": [493,
-//     501], "49": [502, 508], "51": [509, 518], "52": [519, 523], "54": [524, 530], "55": [531,
-//     560], "56": [561, 567], "58": [568, 578]}}
+//   "map": {"15": [298, 300], "19": [301, 303], "20": [304, 306], "22": [307, 309], "23": [310,
+//     312], "24": [313, 315], "26": [316, 318], "27": [319, 321], "28": [322, 324], "29": [325,
+//     327], "30": [328, 330], "31": [331, 350], "32": [351, 353], "33": [354, 356], "34": [357,
+//     364], "36": [365, 385], "37": [386, 407], "35": [408, 431], "38": [432, 459], "39": [460,
+//     461], "40": [462, 473], "42": [474, 478], "43": [479, 488], "44": [489, 493], "46": [494,
+//     502], "49": [503, 509], "51": [510, 519], "52": [520, 524], "54": [525, 531], "55": [532,
+//     561], "56": [562, 568], "58": [569, 579]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -203,6 +203,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -356,8 +357,8 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"12": [222, 224], "16": [225, 226], "17": [227, 232], "19": [233, 255], "20": [256,
-//     299], "18": [300, 311], "21": [312, 337], "22": [338, 348]}}
+//   "map": {"12": [223, 225], "16": [226, 227], "17": [228, 233], "19": [234, 256], "20": [257,
+//     300], "18": [301, 312], "21": [313, 338], "22": [339, 349]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -204,6 +204,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * BM * BK + 2 * stages * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -229,7 +230,7 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
     const int steps = R * S * parts;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
-        // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
+        // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
         // the whole tile exists
         if (ko / parts / S + 1 <= R && ko / parts % S + 1 <= S && ko % parts * BK + BK <= C
             && bx * BN + BN <= K && K % F_VEC == 0 && is_aligned<F_VEC>(F)) {
@@ -278,13 +279,14 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
             const int c = ko % parts * BK + j;
             const int y = pixel / W % H * stride - pad + tap / S * dilation;
             const int x = pixel % W * stride - pad + tap % S * dilation;
+            const int image = pixel / (H * W);
             s.X_shared[i][swizzle<float16, BK>(i, j)] =
-                pixel / (H * W) < N && y >= 0 && y < H && x >= 0 && x < W && c < C
-                ? float(X[((pixel / (H * W) * H + y) * W + x) * C + c]) : 0.0f;
+                image < N && y >= 0 && y < H && x >= 0 && x < W && c < C
+                ? float(X[((image * H + y) * W + x) * C + c]) : 0.0f;
         }
         __syncthreads();  // why: X_shared is complete before it is read
 
-        // 25_conv2d.py:30  T.gemm(X_shared, F_shared, Y_local)
+        // 25_conv2d.py:31  T.gemm(X_shared, F_shared, Y_local)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
@@ -312,7 +314,7 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
         }
     }
 
-    // 25_conv2d.py:31  for i, j in T.Parallel(BM, BN):
+    // 25_conv2d.py:32  for i, j in T.Parallel(BM, BN):
     #pragma unroll
     for (int r = 0; r < Y_ROWS; ++r) {
         const int i = Y_row(r);
@@ -320,9 +322,11 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
         for (int c_slot = 0; c_slot < Y_COLS; ++c_slot) {
             const int j = Y_col(c_slot);
             const int pixel = by * BM + i;
-            if (pixel / (H * W) < N && pixel / W % H < H && pixel % W < W && bx * BN + j < K)
-                Y[((pixel / (H * W) * H + pixel / W % H) * W + pixel % W) * K + bx * BN + j] =
-                    Y_local[r][c_slot];
+            const int image = pixel / (H * W);
+            const int y = pixel / W % H;
+            const int x = pixel % W;
+            if (image < N && y >= 0 && y < H && x >= 0 && x < W && bx * BN + j < K)
+                Y[((image * H + y) * W + x) * K + bx * BN + j] = Y_local[r][c_slot];
         }
     }
 }
@@ -336,9 +340,9 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 //     {"name": "F", "dtype": "float16", "shape": ["R", "S", "C", "K"], "access": "read"},
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
-//   "ir": "sha256:3405754eba1528be",
-//   "map": {"17": [223, 225], "21": [226, 226], "22": [227, 231], "29": [232, 258], "23": [259,
-//     270], "24": [271, 286], "30": [287, 314], "31": [315, 327]}}
+//   "ir": "sha256:b7379019f5776609",
+//   "map": {"17": [224, 226], "21": [227, 227], "22": [228, 232], "30": [233, 259], "23": [260,
+//     271], "24": [272, 288], "31": [289, 316], "32": [317, 331]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -447,24 +451,28 @@ static void reference(const Tensor<host_float16>& X, const Tensor<host_float16>&
                         const int c = ko % parts * BK + j;
                         const int y = pixel / W % H * stride - pad + tap / S * dilation;
                         const int x = pixel % W * stride - pad + tap % S * dilation;
-                        X_shared[i][j] = X[{pixel / (H * W), y, x, c}];
+                        const int image = pixel / (H * W);
+                        X_shared[i][j] = X[{image, y, x, c}];
                     }
-                // 25_conv2d.py:29  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, ...
+                // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, ...
                 for (int i = 0; i < BK; ++i)
                     for (int j = 0; j < BN; ++j)
                         F_shared[i][j] =
                             F[{ko / parts / S, ko / parts % S, ko % parts * BK + i, bx * BN + j}];
-                // 25_conv2d.py:30  T.gemm(X_shared, F_shared, Y_local)
+                // 25_conv2d.py:31  T.gemm(X_shared, F_shared, Y_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
                         for (int j = 0; j < BN; ++j)
                             Y_local[i][j] += X_shared[i][k] * F_shared[k][j];
             }
-            // 25_conv2d.py:31  for i, j in T.Parallel(BM, BN):
+            // 25_conv2d.py:32  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
                     const int pixel = by * BM + i;
-                    Y.set({pixel / (H * W), pixel / W % H, pixel % W, bx * BN + j}, Y_local[i][j]);
+                    const int image = pixel / (H * W);
+                    const int y = pixel / W % H;
+                    const int x = pixel % W;
+                    Y.set({image, y, x, bx * BN + j}, Y_local[i][j]);
                 }
         }
 }

@@ -22,6 +22,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * BT * (BT + TILE_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- The kernel --------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ permute(const float* __restrict__ X, float* __restrict__ Y, int N, int R, int C)
 //   "params": [{"name": "X", "dtype": "float32", "shape": ["N", "R", "C"], "access": "read"},
 //     {"name": "Y", "dtype": "float32", "shape": ["N", "C", "R"], "access": "write"}],
 //   "sizes": ["N", "R", "C"], "source": "27_permute.py:10", "ir": "sha256:f525811729a0ab14",
-//   "map": {"11": [33, 35], "13": [36, 45], "14": [46, 53]}}
+//   "map": {"11": [34, 36], "13": [37, 46], "14": [47, 54]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -77,6 +77,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * (BM + 2) * (BN + 8);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
 
 // ---- The kernel --------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ sweep(const float* __restrict__ U, float* __restrict__ V, int M, int N)
 //   "params": [{"name": "U", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "V", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "30_jacobi.py:10", "ir": "sha256:0a5d72fef1169728",
-//   "map": {"11": [88, 90], "13": [91, 109], "14": [110, 123]}}
+//   "map": {"11": [89, 91], "13": [92, 110], "14": [111, 124]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -158,6 +158,7 @@ struct Smem {
 constexpr int SMEM_BYTES =
     2 * BM * (BN + P_STAGED_PAD) + 2 * BM * (D + Q_PAD) + 2 * BN * (D + K_PAD) + 2 * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -243,7 +244,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
     for (int kb = 0; kb < (min(keys, diagonal + BM) + BN - 1) / BN; ++kb) {
         // 20_flash_attention_causal_gqa.py:36  T.copy(K[kv, kb * BN, 0], K_shared)
         // the whole tile exists
-        if (kv >= 0 && kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {
+        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
@@ -256,13 +257,13 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
                 copy_inside<K_VEC>(&s.K_shared[row][col], &K[(kv * keys + K_row) * D + col],
-                                   kv >= 0 && kv < kv_heads && K_row < keys ? K_VEC : 0);
+                                   kv < kv_heads && K_row < keys ? K_VEC : 0);
             }
         }
         __syncthreads();  // why: nobody still reads V_shared when it is overwritten
         // 20_flash_attention_causal_gqa.py:37  T.copy(V[kv, kb * BN, 0], V_shared)
         // the whole tile exists
-        if (kv >= 0 && kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {
+        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
@@ -275,7 +276,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
                 copy_inside<V_VEC>(&s.V_shared[row][col], &V[(kv * keys + V_row) * D + col],
-                                   kv >= 0 && kv < kv_heads && V_row < keys ? V_VEC : 0);
+                                   kv < kv_heads && V_row < keys ? V_VEC : 0);
             }
         }
         // 20_flash_attention_causal_gqa.py:38  T.gemm(Q_shared, K_shared, S_local, transpose ...
@@ -434,13 +435,13 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:10", "ir": "sha256:f6a66329ffc814b7",
-//   "map": {"15": [178, 180], "19": [181, 183], "20": [184, 186], "22": [187, 189], "23": [190,
-//     192], "24": [193, 195], "26": [196, 198], "27": [199, 201], "28": [202, 204], "29": [205,
-//     207], "30": [208, 210], "31": [211, 228], "32": [229, 231], "33": [232, 234], "34": [235,
-//     239], "35": [240, 243], "36": [244, 262], "37": [263, 280], "38": [281, 306], "39": [307,
-//     308], "40": [309, 319], "42": [320, 323], "43": [324, 332], "44": [333, 336], "46": [337,
-//     344], "49": [345, 350], "51": [351, 359], "52": [360, 363], "54": [364, 369], "55": [370,
-//     406], "56": [407, 413], "58": [414, 424]}}
+//   "map": {"15": [179, 181], "19": [182, 184], "20": [185, 187], "22": [188, 190], "23": [191,
+//     193], "24": [194, 196], "26": [197, 199], "27": [200, 202], "28": [203, 205], "29": [206,
+//     208], "30": [209, 211], "31": [212, 229], "32": [230, 232], "33": [233, 235], "34": [236,
+//     240], "35": [241, 244], "36": [245, 263], "37": [264, 281], "38": [282, 307], "39": [308,
+//     309], "40": [310, 320], "42": [321, 324], "43": [325, 333], "44": [334, 337], "46": [338,
+//     345], "49": [346, 351], "51": [352, 360], "52": [361, 364], "54": [365, 370], "55": [371,
+//     407], "56": [408, 414], "58": [415, 425]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -145,6 +145,7 @@ struct Smem {
 constexpr int SMEM_BYTES =
     2 * BM * (BN + P_STAGED_PAD) + 2 * BM * (D + Q_PAD) + 2 * BN * (D + K_PAD) + 2 * BN * D;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -196,8 +197,8 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
     // 21_flash_attention_varlen.py:27  start = starts[sequence]
     const int start = sequence < bounds ? starts[sequence] : 0;
 
-    // 21_flash_attention_varlen.py:28  length = starts[sequence + 1] - start
-    const int length = (sequence + 1 < bounds ? starts[sequence + 1] : 0) - start;
+    // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) - start
+    const int length = min(sequence + 1 < bounds ? starts[sequence + 1] : 0, tokens) - start;
 
     // 21_flash_attention_varlen.py:29  if bx * BM < length:
     if (bx * BM < length) {
@@ -432,14 +433,14 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "access": "read"}, {"name": "longest", "dtype": "int32"}, {"name": "O", "dtype": "float16",
 //     "shape": ["tokens", "heads", "D"], "access": "write"}],
 //   "sizes": ["tokens", "heads", "bounds"], "source": "21_flash_attention_varlen.py:10",
-//   "ir": "sha256:8d6ccb16414b0db8",
-//   "map": {"14": [166, 168], "18": [169, 171], "19": [172, 174], "20": [175, 177], "21": [178,
-//     180], "22": [181, 183], "23": [184, 186], "24": [187, 189], "25": [190, 192], "26": [193,
-//     195], "27": [196, 198], "28": [199, 201], "29": [202, 203], "30": [204, 205], "31": [206,
-//     222], "32": [223, 228], "33": [229, 232], "34": [233, 236], "35": [237, 240], "36": [241,
-//     261], "37": [262, 281], "38": [282, 307], "39": [308, 309], "40": [310, 318], "42": [319,
-//     322], "43": [323, 331], "44": [332, 335], "46": [336, 343], "49": [344, 349], "51": [350,
-//     358], "52": [359, 362], "54": [363, 368], "55": [369, 405], "56": [406, 420]}}
+//   "ir": "sha256:5aa1f62877ff0d7c",
+//   "map": {"14": [167, 169], "18": [170, 172], "19": [173, 175], "20": [176, 178], "21": [179,
+//     181], "22": [182, 184], "23": [185, 187], "24": [188, 190], "25": [191, 193], "26": [194,
+//     196], "27": [197, 199], "28": [200, 202], "29": [203, 204], "30": [205, 206], "31": [207,
+//     223], "32": [224, 229], "33": [230, 233], "34": [234, 237], "35": [238, 241], "36": [242,
+//     262], "37": [263, 282], "38": [283, 308], "39": [309, 310], "40": [311, 319], "42": [320,
+//     323], "43": [324, 332], "44": [333, 336], "46": [337, 344], "49": [345, 350], "51": [351,
+//     359], "52": [360, 363], "54": [364, 369], "55": [370, 406], "56": [407, 421]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -449,6 +450,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -522,8 +524,151 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 
 static int whole(int low, int high) { return low + int(generator() % (high - low + 1)); }
 
-// Not checked: 21_flash_attention_varlen.py:58: a write at a place that data decides, which blocks
-//     may share, has no meaning in plain loops.
+// The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
+static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>& K,
+                      const Tensor<host_float16>& V, const Tensor<int>& starts, int longest,
+                      Tensor<host_float16>& O, int tokens, int heads, int bounds)
+{
+    // 21_flash_attention_varlen.py:14  with T.Kernel(T.ceildiv(longest, BM), heads, boun ...
+    #pragma omp parallel for collapse(3)
+    for (int sequence = 0; sequence < bounds - 1; ++sequence)
+        for (int head = 0; head < heads; ++head)
+            for (int bx = 0; bx < (longest + BM - 1) / BM; ++bx) {
+                auto Q_shared = std::make_unique<double[][D]>(BM);
+                auto K_shared = std::make_unique<double[][D]>(BN);
+                auto V_shared = std::make_unique<double[][D]>(BN);
+                auto S_local = std::make_unique<double[][BN]>(BM);
+                auto P_local = std::make_unique<double[][BN]>(BM);
+                auto O_local = std::make_unique<double[][D]>(BM);
+                auto row_max = std::make_unique<double[]>(BM);
+                auto old_max = std::make_unique<double[]>(BM);
+                auto rescale = std::make_unique<double[]>(BM);
+                auto row_sum = std::make_unique<double[]>(BM);
+                auto block_sum = std::make_unique<double[]>(BM);
+                // 21_flash_attention_varlen.py:26  scale = 1.44269504 / T.sqrt(T.cast(D, ...
+                const double scale = 1.442695 / std::sqrt(double(D));
+                // 21_flash_attention_varlen.py:27  start = starts[sequence]
+                const int start = starts[{sequence}];
+                // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) -
+                //     start
+                const int length = std::min(starts[{sequence + 1}], tokens) - start;
+                // 21_flash_attention_varlen.py:29  if bx * BM < length:
+                if (bx * BM < length) {
+                    // 21_flash_attention_varlen.py:30  first = start + bx * BM
+                    const int first = start + bx * BM;
+                    // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D],
+                    //     Q_shared)
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j)
+                            Q_shared[i][j] = Q[{first + i, head, j}];
+                    // 21_flash_attention_varlen.py:32  T.clear(O_local)
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j)
+                            O_local[i][j] = 0.0;
+                    // 21_flash_attention_varlen.py:33  T.clear(row_sum)
+                    for (int i = 0; i < BM; ++i)
+                        row_sum[i] = 0.0;
+                    // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
+                    for (int i = 0; i < BM; ++i)
+                        row_max[i] = -INFINITY;
+                    // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, ...
+                    for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
+                        // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb ...
+                        for (int i = 0; i < BN; ++i)
+                            for (int j = 0; j < D; ++j)
+                                K_shared[i][j] = K[{start + kb * BN + i, head, j}];
+                        // 21_flash_attention_varlen.py:37  T.copy(V[start + kb * BN:start + (kb ...
+                        for (int i = 0; i < BN; ++i)
+                            for (int j = 0; j < D; ++j)
+                                V_shared[i][j] = V[{start + kb * BN + i, head, j}];
+                        // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                S_local[i][j] = 0.0;
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                for (int k = 0; k < D; ++k)
+                                    S_local[i][j] += Q_shared[i][k] * K_shared[j][k];
+                        // 21_flash_attention_varlen.py:39  if (kb + 1) * BN > length:           ...
+                        if ((kb + 1) * BN > length) {
+                            // 21_flash_attention_varlen.py:40  for i, j in T.Parallel(BM, BN):
+                            for (int i = 0; i < BM; ++i)
+                                for (int j = 0; j < BN; ++j)
+                                    S_local[i][j] = kb * BN + j < length ? S_local[i][j]
+                                        : -INFINITY;
+                        }
+                        // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
+                        for (int i = 0; i < BM; ++i)
+                            old_max[i] = row_max[i];
+                        // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1,
+                        //     clear=False)
+                        for (int i = 0; i < BM; ++i) {
+                            double largest = row_max[i];
+                            for (int j = 0; j < BN; ++j)
+                                largest = std::fmax(largest, S_local[i][j]);
+                            row_max[i] = largest;
+                        }
+                        // 21_flash_attention_varlen.py:44  for i in T.Parallel(BM):
+                        for (int i = 0; i < BM; ++i)
+                            rescale[i] = std::exp2((old_max[i] - row_max[i]) * scale);
+                        // 21_flash_attention_varlen.py:46  for i, j in T.Parallel(BM, D):
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < D; ++j) {
+                                if (rescale[i] != 1.0)
+                                    O_local[i][j] *= rescale[i];
+                            }
+                        // 21_flash_attention_varlen.py:49  for i, j in T.Parallel(BM, BN):
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                S_local[i][j] =
+                                    std::exp2(S_local[i][j] * scale - row_max[i] * scale);
+                        // 21_flash_attention_varlen.py:51  T.reduce_sum(S_local, block_sum, dim=1)
+                        for (int i = 0; i < BM; ++i) {
+                            double sum = 0.0;
+                            for (int j = 0; j < BN; ++j)
+                                sum += S_local[i][j];
+                            block_sum[i] = sum;
+                        }
+                        // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):
+                        for (int i = 0; i < BM; ++i)
+                            row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                        // 21_flash_attention_varlen.py:54  T.copy(S_local, P_local)
+                        for (int i = 0; i < BM; ++i)
+                            for (int j = 0; j < BN; ++j)
+                                P_local[i][j] = double(host_float16(S_local[i][j]));
+                        // 21_flash_attention_varlen.py:55  T.gemm(P_local, V_shared, O_local)
+                        for (int i = 0; i < BM; ++i)
+                            for (int k = 0; k < BN; ++k)
+                                for (int j = 0; j < D; ++j)
+                                    O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                    }
+                    // 21_flash_attention_varlen.py:56  for i, j in T.Parallel(BM, D):
+                    for (int i = 0; i < BM; ++i)
+                        for (int j = 0; j < D; ++j) {
+                            if (bx * BM + i < length)
+                                O.set({first + i, head, j}, O_local[i][j] * (1.0 / row_sum[i]));
+                        }
+                }
+            }
+}
+
+// The largest error, relative to |want| plus the mean size of all elements. NaN is right only where
+// the plain loops give NaN too.
+template <class T>
+static double worst_error(const Tensor<T>& got, const Tensor<T>& want)
+{
+    double total = 0, worst = 0;
+    for (const T& y : want.data)
+        if (std::isfinite(double(y))) total += std::fabs(double(y));
+    const double mean = total / want.data.size();
+    for (size_t i = 0; i < want.data.size(); ++i) {
+        const double x(got.data[i]), y(want.data[i]);
+        if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+        const double error = std::fabs(x - y) / (mean + std::fabs(y));
+        worst = std::isnan(error) ? INFINITY : std::fmax(worst, error);
+    }
+    return worst;
+}
 
 static void check(hipError_t error)
 {
@@ -540,6 +685,13 @@ static Element* upload(const Tensor<T>& host)
     check(hipMalloc(&device, bytes));
     check(hipMemcpy(device, host.data.data(), bytes, hipMemcpyHostToDevice));
     return static_cast<Element*>(device);
+}
+
+template <class T>
+static void download(Tensor<T>& host, const void* device)
+{
+    const size_t bytes = host.data.size() * sizeof(T);
+    check(hipMemcpy(host.data.data(), device, bytes, hipMemcpyDeviceToHost));
 }
 
 // The mean time of one of `count` launches.
@@ -575,6 +727,7 @@ int main(int argc, char** argv)
     for (auto& element : K.data) element = host_float16(uniform(2048));
     for (auto& element : V.data) element = host_float16(uniform(2048));
     for (auto& element : starts.data) element = whole(0, 7);
+    Tensor<host_float16> O_want = O;
 
     float16* const Q_device = upload<float16>(Q);
     float16* const K_device = upload<float16>(K);
@@ -590,12 +743,19 @@ int main(int argc, char** argv)
     launch();
     check(hipGetLastError());
     check(hipDeviceSynchronize());
+    download(O, O_device);
+
+    reference(Q, K, V, starts, longest, O_want, tokens, heads, bounds);
+    const double worst = worst_error(O, O_want);
+    // 1e-5 for float32, 2e-3 for a rounding to float16, 1e-6 * sqrt(n) for a float32 sum of n terms
+    const double tolerance = 1e-5 + 4e-3 + 1e-6 * std::sqrt(double(D));
+    const bool ok = worst <= tolerance;
 
     const double us = microseconds(launch, microseconds(launch, 3) < 2e5 ? 20 : 2);
     const double bytes = 8.0 * D * heads * tokens + 4.0 * bounds;
     std::printf("varlen %d x %d x %d: ", tokens, heads, bounds);
-    std::printf("%.1f us, %.4g TB/s, not checked\n",
-                us, 1e-6 * bytes / us);
-    return 0;
+    std::printf("%.1f us, %.4g TB/s, worst error %.1e, %s\n",
+                us, 1e-6 * bytes / us, worst, ok ? "ok" : "WRONG");
+    return ok ? 0 : 1;
 }
 #endif

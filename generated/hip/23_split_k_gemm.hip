@@ -108,6 +108,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 2 * STAGES * BM * BK + 2 * STAGES * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
@@ -180,15 +181,14 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
-        // 23_split_k_gemm.py:19  T.copy(A[by * BM, (bz * steps + ko) * BK], A_shared)
+        // A_next into A_shared
         #pragma unroll
         for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
             const int e = first + threadIdx.x * A_VEC;
             const int row = e / BK, col = e % BK;
             store_vector<A_VEC>(&s.A_shared[stage][row][col], &A_next[first / THREADS]);
         }
-
-        // 23_split_k_gemm.py:20  T.copy(B[(bz * steps + ko) * BK, bx * BN], B_shared)
+        // B_next into B_shared
         #pragma unroll
         for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
             const int e = first + threadIdx.x * B_VEC;
@@ -253,7 +253,7 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"12": [127, 129], "16": [130, 131], "17": [132, 138], "19": [139, 190], "20": [160,
+//   "map": {"12": [128, 130], "16": [131, 132], "17": [133, 139], "19": [140, 160], "20": [161,
 //     199], "18": [200, 209], "21": [210, 234], "22": [235, 245]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------

@@ -78,6 +78,7 @@ struct Smem {
 };
 constexpr int SMEM_BYTES = 4 * (BM + 2) * (BN + 8);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
+static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
 
 // ---- The kernel --------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ sweep(const float* __restrict__ U, float* __restrict__ V, int M, int N)
 //   "params": [{"name": "U", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "V", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "30_jacobi.py:10", "ir": "sha256:0a5d72fef1169728",
-//   "map": {"11": [89, 91], "13": [92, 110], "14": [111, 124]}}
+//   "map": {"11": [90, 92], "13": [93, 111], "14": [112, 125]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

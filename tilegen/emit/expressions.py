@@ -63,7 +63,7 @@ class Printer:
         match e:
             case ir.Const():
                 text = self.literal(e.value, e.dtype)
-                return text, "unary" if text.startswith("-") else "atom"
+                return text, "-" if " - " in text else "unary" if text.startswith("-") else "atom"
             case ir.Var():
                 return e.name, "atom"
             case ir.Load():
@@ -176,6 +176,8 @@ class Printer:
         """A constant in C++."""
         if dtype.kind == "bool":
             return "true" if value else "false"
+        if dtype.is_integer and value == -(2**63):          # C has no literal of that size
+            return "-9223372036854775807LL - 1"
         if dtype.is_integer:
             suffix = "ULL" if int(value) >= 2**63 else "LL"
             return f"{int(value)}{suffix}" if abs(int(value)) >= 2**31 else str(int(value))

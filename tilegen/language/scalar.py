@@ -75,7 +75,8 @@ def reinterpret(value, dtype) -> ir.Expr:
     x = as_expr(value, loc=builder.argument("value"))
     if x.dtype.bits != kind.bits or dtypes.bool_ in (x.dtype, kind):
         raise TilegenError("TG0102", f"T.reinterpret: {describe(x)} has not the bits of a {kind}", builder.loc,
-                           f"T.cast it to an integer of {kind.bits} bits" if kind != dtypes.bool_ else "compare it with 0")
+                           "compare it with 0" if kind == dtypes.bool_ else
+                           f"T.cast it to an integer of {kind.bits} bits")
     return x if x.dtype == kind else ir.Call("bits_as", (x, ir.Const(0, x.dtype)), kind)      # the zero names the type
 
 

@@ -108,13 +108,8 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     once = speaker_of(planner, axes, *_component_threads(planner, nest)) if touches == "write" else None
     if once is not None and any(_is_fragment_write(n) for n in ir.walk(nest.body)):
         body, once = _spoken(body, once), None
-    return NestPlan(
-        tuple(loops),
-        body,
-        guard=whole,
-        once=once,
-        reason="each thread computes the elements of the fragments that it holds",
-    )
+    reason = "each thread computes the elements of the fragments that it holds"
+    return NestPlan(tuple(loops), body, guard=whole, once=once, reason=reason)
 
 
 def _is_fragment_write(node: ir.Node) -> bool:

@@ -1,7 +1,8 @@
 """A reader of the small C expressions that launch contracts and knobs are written in.
 
 Numbers, names, `+ - * / % << >> & | ^ ~ !`, comparisons, `&& ||`, `a ? b : c`, parentheses, and the
-functions `ceildiv min max floor_divide floor_modulo`. Integers divide as in C (towards zero). Nothing else is understood.
+functions `ceildiv min max floor_divide floor_modulo`. Integers divide as in C (towards zero).
+Nothing else is understood.
 """
 
 from __future__ import annotations
