@@ -311,6 +311,23 @@ def matrix_instructions(target: str, arch: str, dtype: DType, accumulator: DType
 
 
 # ---- wgmma: a warpgroup of four warps, each with 16 rows of A (where it is in registers) and of C ----------
+WGMMA_ROWS, WGMMA_DEPTH_BYTES = 64, 32
+WGMMA_COLUMNS = tuple(range(8, 257, 8))
+_WGMMA_OPERANDS = {float16: "f16", bfloat16: "bf16"}
+
+
+def wgmma_helper(columns: int, a: DType, b: DType, c: DType) -> str:
+    """wgmma_m64n128k16_f16, the device function for 64 x `columns` sums of dtype `c`; '' where wgmma has none that
+    is used here."""
+    known = a == b and a in _WGMMA_OPERANDS and c == float32 and columns in WGMMA_COLUMNS
+    return f"wgmma_m64n{columns}k{WGMMA_DEPTH_BYTES // a.bytes}_{_WGMMA_OPERANDS[a]}" if known else ""
+
+
+def wgmma_helpers() -> dict[str, tuple[int, DType]]:
+    """{device function: (columns, dtype of the operands)}"""
+    return {wgmma_helper(n, dtype, dtype, float32): (n, dtype) for dtype in _WGMMA_OPERANDS for n in WGMMA_COLUMNS}
+
+
 def wgmma_sums(columns: int, dtype: DType = float32) -> Fragment:
     """C of wgmma m64nNkK for N = `columns`: each warp holds what mma m16n8 gives, for every 8 columns."""
     def place(lane: int, register: int, element: int) -> tuple[int, int]:

@@ -9,12 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tilegen import config, files, frontend, ir, passes
+from tilegen import config, files, frontend, ir, passes, targets
 from tilegen.dtypes import DType
 from tilegen.emit.file import emit_file
 from tilegen.errors import TilegenError
 from tilegen.frontend.source import source_of
 from tilegen.language.tensors import PrimFunc
+from tilegen.launches import launches_of
 from tilegen.launches import each_launch
 from tilegen.passes.check_async import check_async
 from tilegen.passes.check_bounds import check_bounds
@@ -64,12 +65,26 @@ class Specialised:
         """Text -> a callable, which is compiled at its first call."""
         if config.keep:
             self._keep(Path(config.keep))
-        return load(self.source)
+        loaded = load(self.source)
+        if self.plainer:
+            loaded.otherwise = lambda: self.plainer.loaded
+        return loaded
+
+    @cached_property
+    def plainer(self) -> Specialised | None:
+        """The kernel without the copy engine, for tensors that it cannot move; None where it is not used."""
+        if not any(launch.plan.maps for launch in launches_of(self.planned)):
+            return None
+        plain = targets.find(self.target.name, self.target.arch.rstrip("a"))
+        return Specialised(self.function, plain, self.values, self.outputs)
 
     @cached_property
     def emulated(self) -> Loaded:
         """Text -> a callable that runs on the CPU as a GPU would run it."""
-        return load(self.source, target="emulator")
+        loaded = load(self.source, target="emulator")
+        if self.plainer:
+            loaded.otherwise = lambda: self.plainer.emulated
+        return loaded
 
     def after(self, name: str) -> ir.Kernel:
         """The kernel after the pass `name`, or after "parse". Raises TG0506 for an unknown pass."""

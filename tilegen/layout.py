@@ -5,8 +5,9 @@ A fragment's layout is a product of one `Axis` per dimension. Along an axis of `
 
     element = (slot // vector * threads + t) * vector + slot % vector
 
-where `slot` counts a thread's own registers and `t` is the thread's number along the axis. Threads
-that share their number along every axis hold copies (replicas) of the same elements.
+where `slot` counts a thread's own registers and `t` is the thread's number along the axis. Where elements come
+in `pairs` (of rows that lie 8 apart, in the accumulator of wgmma), `t` counts rows of 8 threads each of which has
+16 elements. Threads that share their number along every axis hold copies (replicas) of the same elements.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 # The arrangements in which each warp has 8 rows of 4 threads: those of the tensor cores' accumulators.
-BY_WARP = ("mma", "quad")
+BY_WARP = ("mma", "quad", "wgmma")
 
 
 def quad_place(lane: int) -> tuple[int, int]:
@@ -42,9 +43,15 @@ class Axis:
     warps_name: str = ""         # of the constant that counts the warps of a row, where one has 8 x 4 threads
 
     @property
+    def pairs(self) -> bool:
+        """Whether slots 2 i and 2 i + 1 are elements that lie 8 apart: the rows of wgmma, 16 of each warp."""
+        return self.arrangement == "wgmma" and self.digit == "m"
+
+    @property
     def slots(self) -> int:
         """Registers that a thread needs along this axis."""
-        return -(-self.extent // (self.threads * self.vector)) * self.vector
+        run = 2 if self.pairs else self.vector
+        return -(-self.extent // (self.threads * run)) * run
 
     @property
     def padded(self) -> bool:
@@ -53,10 +60,15 @@ class Axis:
 
     def element(self, thread: int, slot: int) -> int:
         """The element that `thread` (its number along this axis) holds in `slot`."""
+        if self.pairs:
+            return slot // 2 * 2 * self.threads + thread // 8 * 16 + slot % 2 * 8 + thread % 8
         return (slot // self.vector * self.threads + thread) * self.vector + slot % self.vector
 
     def owner(self, element: int) -> tuple[int, int]:
         """(thread, slot) of an element: the inverse of `element`."""
+        if self.pairs:
+            turn, within = divmod(element, 2 * self.threads)
+            return within // 16 * 8 + within % 8, 2 * turn + within % 16 // 8
         run, within = divmod(element, self.vector)
         return run % self.threads, run // self.threads * self.vector + within
 
@@ -73,7 +85,7 @@ class FragmentLayout:
     """The axes of a fragment, one per dimension. `arrangement` says how threads stand in rows:
     '' row by row; 'fma' in blocks of 4 x 8 in which neighbours are two rows of one column;
     'mma' in blocks of 8 x 4, the accumulator of the mma instructions; 'quad' in blocks of 8 x 4 with the
-    lanes of Volta's."""
+    lanes of Volta's; 'wgmma' in blocks of 8 x 4 below each other, with 16 rows of the tile for each."""
 
     axes: tuple[Axis, ...]
     threads_m: int

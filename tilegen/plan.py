@@ -91,6 +91,33 @@ class SwizzledBuffer(ir.Buffer):
 
 
 @dataclass(frozen=True)
+class EngineTile(ir.Buffer):
+    """A shared tile that the copy engine fills and wgmma reads. Each stage lies as columns of 128 bytes below
+    each other, whose 16-byte pieces change places by the row; nothing reads it by element."""
+
+
+@dataclass(frozen=True)
+class TensorMapPlan:
+    """How the copy engine sees a tensor: `box` is what one copy moves, one extent a dimension, whose last is 128
+    bytes, swizzled."""
+
+    box: tuple[ir.Expr, ...]
+
+
+@dataclass(frozen=True)
+class Producer(ir.Stmt):
+    """The loads of a pipelined loop, as threads of their own run them; all statements after it are of the threads
+    that compute."""
+
+    loop: ir.For
+
+
+@dataclass(frozen=True)
+class Fence(ir.Stmt):
+    """What this thread wrote to shared memory becomes visible to the copy engine."""
+
+
+@dataclass(frozen=True)
 class NestPlan:
     """How a data-parallel statement (copy, fill, parallel) runs: loops around a body. Where `whole`
     holds, the loops run around the shorter `whole_body` instead."""
@@ -153,6 +180,11 @@ class KeptOperand(ir.Stmt):
 
 
 @dataclass(frozen=True)
+class WgmmaChoice(MmaChoice):
+    """Products by warpgroups, with both operands in shared memory."""
+
+
+@dataclass(frozen=True)
 class PipelinePlan:
     """The first `producers` statements of the loop body fill stage `(ko - start) % stages`, some steps ahead;
     `reason` in words. With the template "pipeline" they are asynchronous copies. With "pipeline_registers"
@@ -172,6 +204,7 @@ class PipelinePlan:
     keepers: int = 0
     keep: str = ""                       # the name of the function that puts registers into a stage
     operands: OpPlan | None = None       # what each step loads for the next one, see passes/mma_ahead.py
+    engine: dict[str, Any] = field(hash=False, default_factory=dict)   # with the copy engine, see plan_warpgroups.py
 
     @property
     def ahead(self) -> int:
@@ -222,6 +255,8 @@ class KernelPlan:
     notes: tuple[tuple[str, str], ...] = ()        # (subject, reason), in order of decision
     order: BlockOrder | None = None
     places: dict[str, Placement] = field(hash=False, default_factory=dict)      # of shared tiles, by accessor
+    maps: dict[str, TensorMapPlan] = field(hash=False, default_factory=dict)       # of tensors, by parameter
+    loaders: str = ""                              # the constant that counts the threads which only load
     phases: dict[str, int] = field(hash=False, default_factory=dict)    # of shared tiles that share their place
 
     @property

@@ -2,6 +2,9 @@
 ${ t.kernel_type }* const ${ t.name }_device = upload<${ t.kernel_type }>(${ t.name });
 <% endfor %>
 
+//% for name, call in test.maps
+const TensorMap ${ name }_map = ${ call };
+//% endfor
 //% for one in test.launches
 const dim3 ${ one.grid_name }(${ one.grid });
 //% endfor

@@ -1,1 +1,1 @@
-__syncthreads();${ "  // why: " ~ op.reason if op.reason else "" }
+${ barrier }${ "  // why: " ~ op.reason if op.reason else "" }

@@ -10,6 +10,7 @@ from tilegen import ir
 from tilegen.emit.expressions import Printer
 from tilegen.emit.launches import Spoken
 from tilegen.emit.text import COLUMNS
+from tilegen.plan import TensorMapPlan
 from tilegen.targets.base import Target
 
 
@@ -37,6 +38,7 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     values = {k.name: ir.Const(k.value) for k in kernel.knobs if k.name not in known}
     kernel = ir.substitute(kernel, values)
     e = ContractPrinter(target, ranges)
+    maps = {name: one for launch in launches for name, one in launch.kernel.plan.maps.items()}
     how = [_launch(launch, values, e) for launch in launches]
     if kernel.launches:
         how = {"launches": [{"entry": launch.kernel.name, **its, "arguments": _arguments(launch.kernel)}
@@ -44,7 +46,7 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     else:
         how, = how
     result: dict = {"entry": kernel.name, "target": target.name, "arch": target.arch, "knobs": knobs, **how,
-                    "params": [_param(p, e) for p in kernel.params]}
+                    "params": [_param(p, e, maps) for p in kernel.params]}
     if kernel.sizes:
         result["sizes"] = [s.name for s in kernel.sizes]
     if kernel.requires:
@@ -63,12 +65,15 @@ def _arguments(launch: ir.Kernel) -> list[str]:
     return [p.name for p in launch.params] + [size.name for size in launch.sizes]
 
 
-def _param(p: ir.Param, e: Printer) -> dict:
+def _param(p: ir.Param, e: Printer, maps: dict[str, TensorMapPlan]) -> dict:
     if p.buffer is None:
         return {"name": p.name, "dtype": p.var.dtype.name}
     access = "workspace" if p.workspace else p.access
     shape = [e(x) for x in p.buffer.shape]
-    return {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": shape, "access": access}
+    result = {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": shape, "access": access}
+    if p.name in maps:
+        result |= {"align": 16, "box": [e(x) for x in maps[p.name].box]}
+    return result
 
 
 def line_map(text: str, source: str) -> dict[str, list[int]]:

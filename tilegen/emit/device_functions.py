@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tilegen.emit import templates
-from tilegen.emit.matrix_functions import matrix_functions
+from tilegen.emit.matrix_functions import matrix_functions, wgmma_functions
 from tilegen.targets.base import Target
 
 # What threads combine their values with, by what it gives: each helper in helpers/operations exists for all.
@@ -31,6 +31,9 @@ def available(folders: tuple[str, ...]) -> dict[str, Helper]:
     return {
         **{name: Helper(template, hardware=True, values=values)
            for template in matrix.values() for name, values in matrix_functions(folders[0]).items()},
+        **{name: Helper(template, hardware=True, values=values)
+           for template in templates.stems(folders, "helpers/wgmma").values()
+           for name, values in wgmma_functions(folders[0]).items()},
         **{f"{operation}_{stem}": Helper(template, values={"operation": operation, "result": result})
            for stem, template in families.items() for operation, result in _RESULTS.items()},
         **{stem: Helper(template) for stem, template in templates.stems(folders, "helpers").items()},

@@ -7,7 +7,7 @@ import math
 from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.errors import TilegenError
-from tilegen.plan import PlacedBuffer, SwizzledBuffer
+from tilegen.plan import EngineTile, PlacedBuffer, SwizzledBuffer
 from tilegen.targets.base import Target
 
 # Binding strength of C++ operators, weakest first.
@@ -198,6 +198,10 @@ class Printer:
             texts = [self(i) for i in indices]
             lead, own = texts[:-buffer.rank], texts[-buffer.rank:]
             return f"{buffer.accessor}({name}{''.join(f'[{i}]' for i in lead)}, {', '.join(own)})"
+        if isinstance(buffer, EngineTile):
+            *lead, row, col = (self(i) for i in indices)
+            place = f"engine_place<{self.target.type(buffer.dtype)}, {self(buffer.shape[-2], '>>')}>({row}, {col})"
+            return name + "".join(f"[{i}]" for i in (*lead, place))
         if isinstance(buffer, SwizzledBuffer):
             *lead, row, col = (self(i) for i in indices)
             place = f"swizzle<{self.target.type(buffer.dtype)}, {self(buffer.shape[-1], '>>')}>({row}, {col})"

@@ -17,7 +17,7 @@ from tilegen.launches import launches_of
 from tilegen.layout import Axis, thread_name
 from tilegen.passes.planner import memory_name
 from tilegen.passes.ranges import collect
-from tilegen.plan import KernelPlan, SharedBuffer
+from tilegen.plan import EngineTile, KernelPlan, SharedBuffer
 from tilegen.targets.base import Target
 from tilegen.wishes import Placement
 
@@ -77,7 +77,7 @@ class Frame:
 
     def kernel_text(self) -> str:
         """Memory map, layout functions and the entry."""
-        emitter = Emitter(self.target, self.e)
+        emitter = Emitter(self.target, self.e, bool(self.plan.loaders))
         statements = device_functions.qualified(self.target, emitter.body(self.kernel.body, spaced=True), self.own)
         return templates.render(
             self.target.folders,
@@ -103,7 +103,9 @@ class Frame:
         """The parameters of the entry, as C++."""
         parts = []
         for p in self.kernel.params:
-            if p.buffer is None:
+            if p.name in self.plan.maps:
+                parts.append(f"const __grid_constant__ TensorMap {p.name}")
+            elif p.buffer is None:
                 parts.append(f"{self.target.type(p.var.dtype)} {p.name}")
             else:
                 const = "const " if p.access == "read" else ""
@@ -120,6 +122,9 @@ class Frame:
         }[axis.digit]
         if axis.arrangement and axis.digit in ("m", "n"):
             thread = f"{thread_name(axis, axis.digit)}()"
+        if axis.pairs:
+            value = f"slot / 2 * 2 * {axis.count_name} + {thread} + slot % 2 * 8"
+            return f"__device__ int {axis.name}(int slot)\n{{\n    return {value};\n}}"
         run = "slot" if axis.vector == 1 else f"slot / {axis.vector_name}"
         value = run if axis.digit == "" else f"{run} * {axis.count_name} + {thread}"
         if axis.vector > 1:
@@ -161,6 +166,11 @@ class Frame:
         return "\n    ".join([*lines, *(f"const int {z} = blockIdx.z;" for z in rest)])
 
     @property
+    def threads(self) -> str:
+        """The threads of a block: those that compute, and those that load for them."""
+        return f"THREADS + {self.plan.loaders}" if self.plan.loaders else "THREADS"
+
+    @property
     def min_blocks(self) -> str:
         """The second launch bound."""
         return "MIN_BLOCKS" if any(c.name == "MIN_BLOCKS" for c in self.plan.constants) else "1"
@@ -180,7 +190,8 @@ class Frame:
             for other in others:
                 largest = ir.Select(arith.binary(">", largest, other), largest, other, largest.dtype)
             total = arith.add(total, largest)
-        return total
+        most = self.plan.shared_alignment
+        return total if most == 16 else arith.multiply(arith.ceildiv(total, most), ir.Const(most))
 
     def member(self, place: SharedBuffer) -> str:
         """`alignas(16) float A_shared[BM][BK];`"""
@@ -188,7 +199,10 @@ class Frame:
         return f"alignas({place.alignment}) {kind} {place.buffer.name}{self.shape(place.buffer)};{why}"
 
     def shape(self, buffer: ir.Buffer) -> str:
-        """[BM][BK]"""
+        """[BM][BK]; of a tile of the copy engine [stages][BM * BK]"""
+        if isinstance(buffer, EngineTile):
+            lead, size = buffer.shape[:-2], arith.product(buffer.shape[-2:])
+            return "".join(f"[{self.e(x)}]" for x in (*lead, size))
         return "".join(f"[{self.e(x)}]" for x in buffer.shape)
 
 

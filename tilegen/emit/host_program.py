@@ -19,6 +19,8 @@ from tilegen.launches import launches_of
 from tilegen.passes.ranges import collect
 from tilegen.targets.base import Target
 
+# What CUDA calls them in a tensor map, where that is not their name.
+_MAP_TYPES = {"float8_e4m3": "UINT8", "float8_e5m2": "UINT8", "int8": "UINT8", "int16": "UINT16"}
 SCALARS = {"float": "1.5", "int": "3", "uint": "3", "bool": "true"}
 
 
@@ -137,8 +139,22 @@ class HostProgram:
     @property
     def device_call(self) -> str:
         """matmul<<<grid, THREADS, SMEM_BYTES>>>(A_device, ..., M, N, K); for each launch"""
-        return "\n".join(_call(f"{one.entry}<<<{one.configuration}>>>",
-                               self.arguments(one.kernel, lambda t: f"{t.name}_device")) for one in self.launches)
+        mapped = {name for name, _ in self.maps}
+        def passed(t: HostTensor) -> str:
+            return f"{t.name}_map" if t.name in mapped else f"{t.name}_device"
+        return "\n".join(_call(f"{one.entry}<<<{one.configuration}>>>", self.arguments(one.kernel, passed))
+                         for one in self.launches)
+
+    @cached_property
+    def maps(self) -> list[tuple[str, str]]:
+        """(tensor, the call that makes its map for the copy engine)"""
+        planned = {name: one for s in self.spoken if s.kernel.plan for name, one in s.kernel.plan.maps.items()}
+        found = []
+        for p in (p for p in self.kernel.params if p.name in planned):
+            shape, box = (", ".join(map(self.e, extents)) for extents in (p.buffer.shape, planned[p.name].box))
+            kind = f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_TYPES.get(p.buffer.dtype.name, p.buffer.dtype.name.upper())}"
+            found.append((p.name, f"tensor_map({p.name}_device, {kind}, {{{shape}}}, {{{box}}})"))
+        return found
 
     @property
     def host_call(self) -> str:
@@ -162,7 +178,8 @@ class HostProgram:
         small = " || ".join(f"{name} < 1" for name, _ in self.sizes)
         usage = " ".join([f"usage: {self.entry.name}", *(f"[{name}]" for name, _ in self.sizes)])
         found = [(small, usage)] if small else []
-        for condition in self.kernel.requires:
+        planned = [c for s in self.spoken for c in s.kernel.requires if c not in self.kernel.requires]
+        for condition in (*self.kernel.requires, *planned):
             negated = self.e(ir.UnOp("not", condition, condition.dtype))
             found.append((negated, f"{self.entry.name} needs {self.e(condition)}"))
         return found

@@ -95,6 +95,6 @@ def merged(all_parts: list[Part]) -> tuple[list[Constant], tuple[Check, ...]]:
 
 def spoken(part: Part, target: Target) -> Spoken:
     """The launch in names of the file."""
-    threads = part.names.get("THREADS", "THREADS") if target.family == "gpu" else "1"
+    threads = part.frame.threads if target.family == "gpu" else "1"
     shared = part.frame.shared_bytes()
     return Spoken(part.frame.kernel, threads, part.names.get(shared, shared))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
+from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction, wgmma_helpers
 
 # Of a sum: its C++ type, and the letter of its registers in inline assembly.
 _SUMS = {"float32": ("float", "f"), "float64": ("double", "d"), "int32": ("int", "r"), "float16": ("float16", "r")}
@@ -49,3 +49,21 @@ def _what(instruction: MatrixInstruction) -> str:
     if instruction.call == "quad":
         return "Rows `low` and `high` (8 further down) of 16 x 16, as four products of 8 x 8 by quads of lanes"
     return "A row of one tile" if instruction.m == 8 else "Rows `low` and `high` (8 further down) of one tile"
+
+
+def wgmma_functions(target: str) -> dict[str, dict[str, Any]]:
+    """{name: values of the template} for the products of a warpgroup."""
+    return {helper: _wgmma_values(helper, columns) for helper, (columns, _) in wgmma_helpers().items()
+            if target == "cuda"}
+
+
+def _wgmma_values(helper: str, columns: int) -> dict[str, Any]:
+    shape, element = helper.removeprefix("wgmma_").split("_")
+    places = [", ".join(f"%{n}" for n in range(first, first + 8)) for first in range(0, columns // 2, 8)]
+    if columns % 16:
+        places[-1] = ", ".join(f"%{n}" for n in range(columns // 2 - 4, columns // 2))
+    lines = [", ".join(places[n:n + 2]) + ", " for n in range(0, len(places), 2)]
+    sums = [f'"+f"({row}[{pair + n}])' for pair in range(0, columns // 4, 2) for row in ("low", "high") for n in (0, 1)]
+    return {"helper": helper, "columns": columns, "count": columns // 2, "sums": ", ".join(sums),
+            "opcode": f"wgmma.mma_async.sync.aligned.{shape}.f32.{element}.{element}",
+            "places": [*lines[:-1], lines[-1].rstrip(", ")]}

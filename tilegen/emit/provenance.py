@@ -9,6 +9,7 @@ from tilegen import ir
 from tilegen.emit import work
 from tilegen.emit.expressions import Printer
 from tilegen.emit.text import COLUMNS
+from tilegen.launches import launches_of
 from tilegen.targets.base import Target
 
 _LABEL = "Shared  "
@@ -31,11 +32,18 @@ def provenance(kernel: ir.Kernel, target: Target, e: Printer, command: str) -> l
         "",
         f"  regenerate  {command}",
         f"  check       tilegen check {file} --against {name}",
-        f"  alone       {target.compile_line.format(file=kernel.name)}",
+        f"  alone       {_alone(kernel, target)}",
         "",
         f"Work    {_flops(kernel, e)} flop, {work.text(work.traffic(kernel), e)} bytes.",
         *_launches(kernel, target, e),
     ]
+
+
+def _alone(kernel: ir.Kernel, target: Target) -> str:
+    """The command that builds and runs the file alone; the driver makes the tensor maps of the copy engine."""
+    line = target.compile_line.format(file=kernel.name)
+    mapped = any(launch.plan and launch.plan.maps for launch in launches_of(kernel))
+    return line.replace(" && ./", " -lcuda && ./") if mapped else line
 
 
 def _is_seen(p: ir.Param) -> bool:

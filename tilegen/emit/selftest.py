@@ -21,12 +21,13 @@ _NOTE = "// The kernel in plain loops. Tiles hold doubles, rounded where the ker
 
 # Headers by what of them the text names.
 _HEADERS = {
-    "algorithm": r"std::(min|max)\b", "array": r"std::array\b", "bitset": r"std::bitset\b",
+    "algorithm": r"std::(min|max|reverse)\b", "array": r"std::array\b", "bitset": r"std::bitset\b",
     "chrono": r"std::chrono\b",
     "cmath": r"std::(fabs|sqrt|ldexp|isfinite)\b|NAN|INFINITY", "cstdio": r"std::(printf|puts)\b",
     "cstdlib": r"std::(atoi|exit)\b", "cstring": r"std::memset\b",
     "initializer_list": r"std::initializer_list\b",
-    "memory": r"std::make_unique\b", "random": r"std::mt19937\b", "vector": r"std::vector\b"}
+    "memory": r"std::make_unique\b", "random": r"std::mt19937\b", "vector": r"std::vector\b",
+    "cuda.h": r"\bcuTensorMapEncodeTiled\b"}
 
 
 def render(kernel: ir.Kernel, target: Target, launches: list[Spoken] | None = None,
@@ -65,7 +66,8 @@ def _parts(test: HostProgram) -> list[str]:
         parts.append(f"// Not checked: {test.obstacle} has no meaning in plain loops.")
     else:
         parts += [f"{_NOTE}\n{test.reference}", part("error")]
-    return [*parts, part("device"), part("main", launch=part("launch"))]
+    parts += [part("device"), *([part("tensor_map")] if test.maps else [])]
+    return [*parts, part("main", launch=part("launch"))]
 
 
 def _headers(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
 from tilegen.emit.text import block, conditional, indent, steps_from
 from tilegen.passes.cpu_print import checked, printed
-from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, SynchronousPlan
+from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, Producer, SynchronousPlan
 from tilegen.targets.base import Target
 
 LETS_ON_A_LINE = 60
@@ -24,11 +24,13 @@ def _beside(text: str, comment: str) -> str:
 
 
 class Emitter:
-    """Renders planned statements for one target."""
+    """Renders planned statements for one target. `apart` says that some threads of the block only load: barriers
+    are then of the others alone."""
 
-    def __init__(self, target: Target, printer: Printer) -> None:
+    def __init__(self, target: Target, printer: Printer, apart: bool = False) -> None:
         self.target = target
         self.expr = printer
+        self.barrier = "named_barrier_sync(1, THREADS);" if apart else "__syncthreads();"
         self._last_origin = ""
 
     # ---- Lists of statements ---------------------------------------------------------------------
@@ -98,6 +100,8 @@ class Emitter:
                 return self.raw(s)
             case Move():
                 return self.move(s)
+            case Producer():
+                return self.producer(s)
         return self.render(type(s).__name__.lower(), op=s, plan=getattr(s, "plan", None))
 
     def _counted(self, s: ir.For) -> Loop:
@@ -118,7 +122,8 @@ class Emitter:
         """A template with the printer at hand."""
         return templates.render(self.target.folders, template, e=self.expr, type=self.target.type,
                                 target=self.target, body=self.body, around=self.around,
-                                assign=self.assign, assignable=arith.assignable, render=self.render, **values)
+                                assign=self.assign, assignable=arith.assignable, render=self.render,
+                                barrier=self.barrier, **values)
 
     def loop(self, loop: Loop, body: str) -> str:
         """A counting loop around `body`."""
@@ -201,8 +206,8 @@ class Emitter:
         lead = self.body(s.body[plan.ahead:begin], spaced=True)
         return self.render(plan.template, op=s, plan=plan, load=load, keep=keep, origin=head, sync=sync, lead=lead,
                            operands=operands, ahead=first.values["ahead"] if first else None, once=once,
-                           stage=arith.modulo(arith.subtract(s.var, s.start), plan.stages),
-                           first=arith.add(s.start, steps), later=arith.add(s.var, steps),
+                           stage=self._stage(s), phase=self._phase(s), full=plan.engine.get("full"),
+                           empty=plan.engine.get("empty"), first=arith.add(s.start, steps), later=arith.add(s.var, steps),
                            pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[begin:], spaced=True))
 
     def _kept(self, s: ir.Stmt) -> str:
@@ -211,6 +216,22 @@ class Emitter:
         if not isinstance(s, ir.Copy):
             return text
         return f"// {dict(s.options)['keep'].name} into {s.dst.buffer.name}\n{text}"
+
+    @staticmethod
+    def _stage(s: ir.For) -> ir.Expr:
+        return arith.modulo(arith.subtract(s.var, s.start), s.plan.stages)
+
+    @staticmethod
+    def _phase(s: ir.For) -> ir.Expr:
+        """The parity of the round in which a step uses its stage."""
+        return arith.modulo(arith.divide(arith.subtract(s.var, s.start), s.plan.stages), 2)
+
+    def producer(self, s: Producer) -> str:
+        """The threads that load leave here with all their work done."""
+        plan: PipelinePlan = s.loop.plan
+        tiles = [f"sizeof {self.expr.array(b)}[{plan.stage.name}]" for b in plan.engine["tiles"]]
+        return self.render("producer", op=s, plan=plan, stage=self._stage(s.loop), phase=self._phase(s.loop),
+                           bytes=" + ".join(tiles), loads=self.body(s.loop.body, spaced=True), **plan.engine)
 
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilegen.instructions import MATRIX_INSTRUCTIONS, Fragment, MatrixInstruction
+from tilegen.instructions import MATRIX_INSTRUCTIONS, Fragment, MatrixInstruction, wgmma_helpers
 
 _ELEMENTS = {"float8_e4m3": "e4m3", "float8_e5m2": "e5m2"}
 _SUMS = {"float32": "float", "float64": "double", "int32": "int", "float16": "unsigned"}
@@ -10,10 +10,14 @@ _SUMS = {"float32": "float", "float64": "double", "int32": "int", "float16": "un
 
 def instruction_calls() -> str:
     """The header with one function for each instruction, for the kernels to call."""
-    lines = ["// Generated from tilegen/instructions.py.", "#pragma once", '#include "matrix.h"', "",
+    lines = ["// Generated from tilegen/instructions.py.", "#pragma once", '#include "matrix.h"', '#include "warpgroup.h"', "",
              "namespace tilegen_emulator {", ""]
     for instruction in MATRIX_INSTRUCTIONS:
         lines += [f"extern const MatrixInstruction {_record(instruction)};", *_call(instruction), ""]
+    for name, (columns, dtype) in wgmma_helpers().items():
+        lines += ["template <int TURN_A, int TURN_B>",
+                  f"inline void {name}(float* low, float* high, uint64_t a, uint64_t b, int add, TILEGEN_AT)",
+                  f"{{ wgmma_rows<{dtype.name}, {columns}, TURN_A, TURN_B>(low, high, a, b, add, at); }}"]
     lines += _aliases()
     return "\n".join([*lines, "}  // namespace tilegen_emulator", ""])
 

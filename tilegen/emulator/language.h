@@ -125,5 +125,6 @@ TILEGEN_LONG_VECTORS(unsigned long long, ulonglong)
 struct alignas(64) CUtensorMap {
     unsigned long long opaque[16];
 };
+using TensorMap = CUtensorMap;
 
 } // namespace tilegen_emulator

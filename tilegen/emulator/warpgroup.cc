@@ -200,7 +200,8 @@ template <class Sum> static void multiply_rows(ProductQueue* const* lanes, size_
     else fetch(a, depth, 1, a_tile(product, at));
     fetch(b, 1, n, b_tile(product, at));
     mark_operands(product, false, at);
-    auto place = [n](unsigned lane, int i) {
+    auto place = [n, rows = product.by_rows](unsigned lane, int i) {
+        if (rows) i = i % (n / 4) / 2 * 4 + i / (n / 4) * 2 + i % 2;
         return (int(lane) / 4 + 8 * (i % 4 / 2)) * n + 8 * (i / 4) + int(lane) % 4 * 2 + i % 2;
     };
     for (unsigned lane = 0; lane < 32; ++lane) {

@@ -13,6 +13,7 @@ struct WarpgroupProduct {
     unsigned a_registers[4];
     void* sums;
     int sum_count;
+    bool by_rows = false; // the sums of the upper row stand before those of the lower one
 };
 
 void issue_product(const WarpgroupProduct& product, Place at);
@@ -67,6 +68,16 @@ inline void wgmma_rs(Sum (&d)[R], const unsigned* a, uint64_t b, int accumulate,
                    {a[0], a[1], a[2], a[3]},
                    d,
                    R},
+                  at);
+}
+
+// The same with the sums of a lane's two rows in neighbouring arrays of COLUMNS / 4.
+template <class T, int COLUMNS, bool TRANSPOSE_A, bool TRANSPOSE_B, class Sum>
+inline void wgmma_rows(Sum* low, Sum* high, uint64_t a, uint64_t b, int accumulate, TILEGEN_AT)
+{
+    if (high != low + COLUMNS / 4) fault(at, "the two rows of a wgmma do not stand side by side");
+    issue_product({ElementOf<T>::value, COLUMNS, TRANSPOSE_A, TRANSPOSE_B, false, accumulate != 0, a, b, {}, low,
+                   COLUMNS / 2, true},
                   at);
 }
 

@@ -37,6 +37,7 @@ from tilegen.passes.plan_stmatrix import plan_stmatrix
 from tilegen.passes.plan_storage import plan_storage
 from tilegen.passes.plan_syncs import plan_syncs
 from tilegen.passes.plan_votes import plan_votes
+from tilegen.passes.plan_warpgroups import plan_warpgroups
 from tilegen.passes.route_fragments import route_fragments
 from tilegen.passes.share_places import share_places
 from tilegen.passes.simplify import simplify
@@ -50,10 +51,10 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, order_pipelines, expand_prints, single_elements, stage_reductions,
             place_annotated, route_fragments, pack_products, choose_instructions, stage_operands, plan_pipeline,
-            late_loads, infer_layouts, pad_shared, plan_stmatrix, plan_copies, plan_fills, plan_atomics,
-            plan_parallel, plan_mma, hoist_operands, plan_gemm, defer_sums, plan_reduce, plan_scan, plan_votes,
-            plan_storage, plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy, order_blocks,
-            check_complete),
+            plan_warpgroups, late_loads, infer_layouts, pad_shared, plan_stmatrix, plan_copies, plan_fills,
+            plan_atomics, plan_parallel, plan_mma, hoist_operands, plan_gemm, defer_sums, plan_reduce, plan_scan,
+            plan_votes, plan_storage, plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy,
+            order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 

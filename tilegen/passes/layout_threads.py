@@ -9,7 +9,7 @@ from tilegen import arith, ir
 from tilegen.errors import Note, TilegenError
 from tilegen.instructions import matrix_instruction
 from tilegen.passes.layout_classes import Classes, Key, Members
-from tilegen.plan import MmaChoice
+from tilegen.plan import MmaChoice, WgmmaChoice
 
 WARP = 32
 
@@ -160,7 +160,7 @@ def for_mma(kernel: ir.Kernel, classes: Classes, members: Members, digits, threa
     refuse_turned(classes, members, digits)
     chosen: MmaChoice = members.gemms[0].plan
     choice = Choice(chosen.warps_m * 8, chosen.warps_n * 4, True, digits,
-                    arrangement=matrix_instruction(chosen.helper).call)
+                    arrangement="wgmma" if isinstance(chosen, WgmmaChoice) else matrix_instruction(chosen.helper).call)
     for root in members.roots:
         if digits.get(root) == "n":
             choice.vectors[root] = 2

@@ -15,7 +15,7 @@ from tilegen import arith, ir
 from tilegen.layout import Swizzle
 from tilegen.passes.planner import Planner, tile_name
 from tilegen.passes.shared_accesses import Access, accesses, conflicts, passes
-from tilegen.plan import MmaChoice, PlacedBuffer, SwizzledBuffer
+from tilegen.plan import EngineTile, MmaChoice, PlacedBuffer, SwizzledBuffer
 from tilegen.targets.base import Target
 
 PADS = (0, 1, 2, 4, 8)
@@ -30,7 +30,7 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     for node in ir.walk(kernel.body):
         if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared" and len(node.buffer.shape) >= 2):
             continue
-        if isinstance(node.buffer, PlacedBuffer):   # as the kernel asks
+        if isinstance(node.buffer, (EngineTile, PlacedBuffer)):   # as an engine or the kernel asks
             continue
         if node.buffer.name in aliased:             # both names count its elements without gaps
             continue

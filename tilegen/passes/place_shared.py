@@ -13,8 +13,11 @@ from math import prod
 from tilegen import arith, ir
 from tilegen.errors import Note, TilegenError
 from tilegen.dtypes import DTYPES
-from tilegen.plan import PipelinePlan, SharedBuffer
+from tilegen.plan import EngineTile, PipelinePlan, SharedBuffer
 from tilegen.targets.base import Target
+
+
+_SWIZZLED = 1024                                # bytes after which the copy engine's swizzle repeats
 
 
 def place_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -23,6 +26,7 @@ def place_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     for node in ir.walk(kernel.body):
         if isinstance(node, ir.Alloc) and node.buffer.scope == "shared" and not isinstance(node.buffer, ir.Alias):
             placed.append(_place(node.buffer, env))
+    placed.sort(key=lambda p: -p.alignment)
     for dtype, (member, count) in kernel.plan.scratch:
         room = ir.Buffer(member.partition(".")[2], (ir.Var("THREADS", kind="knob"),), DTYPES[dtype], "shared")
         placed.append(SharedBuffer(room, count * DTYPES[dtype].bytes,
@@ -42,7 +46,8 @@ def _place(buffer: ir.Buffer, env) -> SharedBuffer:
     if None in extents:
         raise TilegenError("TG0109", f"the shape of {buffer.name} has to be known at compile time", buffer.loc,
                            hint="shared memory has a fixed size: use a knob, and loop over the rest")
-    return SharedBuffer(buffer, prod(extents) * buffer.dtype.bytes)
+    alignment = _SWIZZLED if isinstance(buffer, EngineTile) else 16
+    return SharedBuffer(buffer, prod(extents) * buffer.dtype.bytes, alignment=alignment)
 
 
 # ---- The ledger ----------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ from tilegen.instructions import matrix_instruction
 from tilegen.layout import Axis
 from tilegen.passes import mma_ahead
 from tilegen.passes.mma_operands import ROW_BYTES
+from tilegen.passes.warpgroup_product import warpgroup_product
 from tilegen.passes.planner import Planner, coordinate
-from tilegen.plan import MmaChoice, OpPlan, PipelinePlan
+from tilegen.plan import MmaChoice, OpPlan, PipelinePlan, WgmmaChoice
 from tilegen.targets.base import Target
 
 
@@ -52,6 +53,8 @@ def plan_mma(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         return None if why_not else _ahead(planner, node)
 
     def gemms(node):
+        if isinstance(node, ir.Gemm) and isinstance(node.plan, WgmmaChoice):
+            return replace(node, plan=warpgroup_product(planner, node))
         if isinstance(node, ir.Gemm) and isinstance(node.plan, MmaChoice):
             return replace(node, plan=_gemm(planner, node))
         return None

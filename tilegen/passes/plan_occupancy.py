@@ -30,6 +30,8 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     if not target.register_file:
         note = (("registers", f"T.annotate_min_blocks_per_sm changes nothing on {target.name}"),) if wish else ()
         return replace(kernel, plan=replace(plan, notes=plan.notes + note))
+    if plan.loaders:
+        return kernel                                      # one block, whose threads exchange registers
     threads = next(c.value for c in plan.constants if c.name == "THREADS")
     needed = max(_LEAST_REGISTERS, _live(kernel) + _operands(kernel) + _OTHER_REGISTERS)
     blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), target.resident_threads // threads)

@@ -36,7 +36,7 @@ def stores_matrices(target: Target, layouts: dict[str, FragmentLayout], copy: ir
     """Whether stmatrix can do a copy."""
     src, dst = copy.src, copy.dst
     layout = layouts.get(src.buffer.name)
-    if not target.stores_matrices or layout is None or layout.arrangement != "mma" or dst.buffer.scope != "shared":
+    if not target.stores_matrices or layout is None or layout.arrangement not in ("mma", "wgmma") or dst.buffer.scope != "shared":
         return False
     if not (dst.buffer.dtype.is_float and dst.buffer.dtype.bits == 16 and src.buffer.dtype.is_float) or \
             len(src.extents) != 2 or len(dst.extents) != 2 or src.extents != src.buffer.shape:
@@ -69,9 +69,13 @@ def _place(rows: Axis, cols: Axis, name: dict[str, str]) -> tuple[ir.Expr, ir.Ex
     """The row of 8 elements that a lane names: row lane % 8 of the matrix lane / 8."""
     i, j, lane = (ir.Var(name[n], int32, "thread") for n in ("i", "j", "lane"))
     slot = arith.add(i, arith.modulo(arith.divide(lane, 8), 2))
-    row = arith.add(arith.multiply(slot, ir.Var(rows.count_name, kind="knob")),
-                    arith.multiply(ir.Call(f"device:warp_row<{rows.warps_name}>", (), int32), ir.Const(8)))
+    warp = ir.Call(f"device:warp_row<{rows.warps_name}>", (), int32)
+    row = arith.add(arith.multiply(slot, ir.Var(rows.count_name, kind="knob")), arith.multiply(warp, ir.Const(8)))
+    lane_row = arith.modulo(lane, 8)
+    if rows.pairs:                                        # the second matrix 8 rows below the first
+        row = arith.add(arith.multiply(i, ir.Var(rows.count_name, kind="knob")), arith.multiply(warp, ir.Const(16)))
+        lane_row = arith.modulo(lane, 16)
     pair = arith.add(arith.divide(j, 2), arith.divide(lane, 16))
     col = arith.multiply(pair, arith.multiply(ir.Var(cols.count_name, kind="knob"), ir.Const(2)))
-    return (arith.add(row, arith.modulo(lane, 8)),
+    return (arith.add(row, lane_row),
             arith.add(col, arith.multiply(ir.Call(f"device:warp_col<{cols.warps_name}>", (), int32), ir.Const(8))))

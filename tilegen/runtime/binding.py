@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tilegen.dtypes import DType, int32
 from tilegen.errors import TilegenError
@@ -40,6 +40,7 @@ class Bound:
     arrays: dict[str, ArrayView]
     returned: tuple[object, ...]
     allocated: frozenset[str]
+    boxes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)     # of the tensors that go as tensor maps
 
     @property
     def is_empty(self) -> bool:
@@ -66,6 +67,7 @@ class _Fit:
     geometries: tuple[Geometry, ...]
     sizes: tuple[Scalar, ...]
     shapes: dict[str, tuple[int, ...]]
+    boxes: dict[str, tuple[int, ...]]
 
 
 class Binder:
@@ -105,7 +107,7 @@ class Binder:
         everything = {**arrays, **scalars}
         arguments = (*[everything[name] for name in self.order], *fit.sizes)
         results = tuple([arrays[name].owner for name in returned])
-        return Bound(self.contract, arguments, fit.geometries, arrays, results, allocated)
+        return Bound(self.contract, arguments, fit.geometries, arrays, results, allocated, fit.boxes)
 
     def _assign(self, args: tuple, named: Mapping[str, object], out: object) -> tuple[dict, list[str]]:
         """Argument values by name, and the names of the outputs that the call returns."""
@@ -167,7 +169,8 @@ class Binder:
         sizes.check_requirements()
         shapes = {p.name: sizes.shape(p) for p in self.arrays if p.name not in arrays}
         values = tuple(Scalar(sizes.value(name), int32) for name in contract.sizes)
-        return _Fit(contract.geometries(sizes.known), values, shapes)
+        boxes = {p.name: tuple(int(contract.value(e, sizes.known)) for e in p.box) for p in self.arrays if p.box}
+        return _Fit(contract.geometries(sizes.known), values, shapes, boxes)
 
     def _check_overlap(self, arrays: Mapping[str, ArrayView]) -> None:
         """A written array shares no memory with another: emitted pointers are declared `__restrict__`."""

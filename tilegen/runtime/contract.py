@@ -17,7 +17,7 @@ from tilegen.runtime.expressions import Number, evaluate, names, parse
 
 MARK = "// tilegen-launch:"
 _ACCESSES = ("read", "write", "readwrite", "workspace")
-_PARAM_KEYS = {"name", "dtype", "shape", "access", "align"}
+_PARAM_KEYS = {"name", "dtype", "shape", "access", "align", "box"}
 _LAUNCH_KEYS = {"entry", "grid", "block", "cluster", "shared", "arguments"}
 _KEYS = {"entry", "target", "arch", "knobs", "grid", "block", "cluster", "shared", "launches", "params", "sizes",
          "requires", "map", "source", "ir"}
@@ -33,6 +33,7 @@ class Param:
     shape: tuple[str, ...] | None = None
     access: str = "read"
     align: int = 1
+    box: tuple[str, ...] = ()                    # of a tensor that is passed as a tensor map, see tensor_maps.py
 
     @property
     def is_array(self) -> bool:
@@ -259,7 +260,10 @@ class _Reader:
         shape = tuple(str(extent) for extent in raw["shape"])
         for extent in shape:
             parse(extent)
-        return Param(name, dtype, shape, access, int(raw.get("align", 1)))
+        box = tuple(str(extent) for extent in raw.get("box", ()))
+        for extent in box:
+            parse(extent)
+        return Param(name, dtype, shape, access, int(raw.get("align", 1)), box)
 
     def lines(self) -> dict[str, tuple[int, int]]:
         try:

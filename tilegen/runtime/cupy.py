@@ -15,6 +15,7 @@ from tilegen.runtime.arrays import ArrayView, require_cupy
 from tilegen.runtime.backend import Backend, compile_contract
 from tilegen.runtime.binding import Bound, Scalar
 from tilegen.runtime.contract import Contract, Geometry
+from tilegen.runtime.tensor_maps import encode_maps
 from tilegen.runtime.packing import Staged, by_value, stage_host_arrays, uses_torch
 
 _STATIC_SHARED_LIMIT = 48 * 1024        # more than this has to be asked for
@@ -57,12 +58,14 @@ class CudaKernel:
             self.checked = bound.geometries
         arguments = [_by_value_or_address(argument) for argument in bound.arguments]
         if all([a.device.kind == "gpu" for a in bound.arrays.values()]):
+            encode_maps(bound, arguments)
             return _Prepared(device, _calls(bound, arguments), (), uses_torch(bound))
         with self.cupy.cuda.Device(device):
             staged = stage_host_arrays(bound, self.cupy.cuda.alloc)
         for position, param in enumerate(self.contract.params):
             if param.name in staged:
                 arguments[position] = staged[param.name].memory.ptr
+        encode_maps(bound, arguments)
         return _Prepared(device, _calls(bound, arguments), tuple(staged.values()), uses_torch(bound))
 
     def launch(self, bound: Bound, prepared: _Prepared, stream: object = None) -> None:

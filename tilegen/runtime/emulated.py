@@ -19,6 +19,7 @@ from tilegen.runtime.contract import Contract
 from tilegen.runtime.packing import by_value
 
 
+_SWIZZLE = 128                                   # bytes of a row in which the copy engine changes places
 # Under a debugger all runs in one thread of the operating system, for as long as it takes.
 _DEBUGGED = {"threads": 1, "timeout": 1e6}
 
@@ -41,7 +42,11 @@ class EmulatedKernel:
                                    "on the CPU", hint="pass a host array")
         for name in bound.allocated:
             as_numpy(bound.arrays[name]).reshape(-1).view("uint8").fill(0xFF)
-        return [by_value(a) if isinstance(a, Scalar) else as_numpy(a) for a in bound.arguments]
+        arguments = [by_value(a) if isinstance(a, Scalar) else as_numpy(a) for a in bound.arguments]
+        for position, param in enumerate(self.contract.params):
+            if param.box:
+                arguments[position] = emulator.tensor_map(arguments[position], bound.boxes[param.name], _SWIZZLE)
+        return arguments
 
     def launch(self, bound: Bound, prepared: list, stream: object = None) -> None:
         """Runs to the end. Raises TG0601 for a fault of the kernel."""

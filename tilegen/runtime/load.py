@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tilegen.runtime.binding import Binder, Bound
 from tilegen.runtime.contract import Contract, read_contract
 from tilegen.runtime.expressions import Number
 
+_REFUSALS = ("TG0406", "TG0409")       # an address or sizes that a file is not made for
 # Where a contract's target is launched; "emulator" is chosen by load(target=) alone.
 BACKENDS: dict[str, Backend] = {b.name: b for b in (cpu.BACKEND, cupy.BACKEND, hip.BACKEND, emulated.BACKEND)}
 
@@ -50,6 +52,8 @@ class Loaded:
         self._binder = Binder(contract)
         self._arch = arch
         self._compiler = compiler
+        self.otherwise: Callable[[], Loaded] | None = None     # for arguments that this file cannot take
+        self._told = False
 
     def __call__(self, *arrays: object, out: object = None, stream: object = None, **named: object) -> object:
         """Launches the kernel: all arguments in order, or without the outputs, which are then returned.
@@ -58,7 +62,10 @@ class Loaded:
         a CuPy or torch stream, or its address. Returns the outputs that were left out: one array, or a
         tuple; None where none was. Raises TG04 errors that name the argument at fault.
         """
-        bound = self._binder.bind(arrays, named, out)
+        try:
+            bound = self._binder.bind(arrays, named, out)
+        except TilegenError as error:
+            return self._other(error)(*arrays, out=out, stream=stream, **named)
         if not bound.is_empty:
             kernel = self._kernel
             kernel.launch(bound, kernel.prepare(bound), stream)
@@ -66,7 +73,22 @@ class Loaded:
 
     def bind(self, *arrays: object, out: object = None, **named: object) -> BoundCall:
         """The call with these arguments, checked and prepared once; `bound(stream=...)` only launches."""
-        return BoundCall(self._kernel, self._binder.bind(arrays, named, out))
+        try:
+            return BoundCall(self._kernel, self._binder.bind(arrays, named, out))
+        except TilegenError as error:
+            return self._other(error).bind(*arrays, out=out, **named)
+
+    def _other(self, error: TilegenError) -> Loaded:
+        """The file for arguments that this one refuses, with a warning the first time; raises `error` where there is
+        none."""
+        if self.otherwise is None or error.code not in _REFUSALS:
+            raise error
+        other = self.otherwise()
+        if not self._told:
+            self._told = True
+            warnings.warn(f"{error.message}: such calls run the text for {other.contract.arch}, which is slower",
+                          stacklevel=3)
+        return other
 
     @property
     def knobs(self) -> Mapping[str, Number]:

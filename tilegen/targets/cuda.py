@@ -37,5 +37,5 @@ def make(arch: str) -> Target:
                   functions=_functions(), atomics=GPU_ATOMICS,
                   register_file=65536, resident_threads=RESIDENT_THREADS.get(capability(arch), 2048),
                   resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
-                  stores_matrices=capability(arch) >= 90,
+                  stores_matrices=capability(arch) >= 90, warpgroups=arch == "sm_90a",
                   compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")

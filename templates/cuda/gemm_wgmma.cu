@@ -1,0 +1,14 @@
+//% macro operand(x)
+${ x.helper }<${ e(x.rows, ">>") }>(${ e.array(x.buffer) }[${ e(x.stage) }], ${ e(x.start) }, ${ e(x.k) });
+//%- endmacro
+wgmma_fence();
+#pragma unroll
+for (int ${ k } = 0; ${ k } < ${ e(depth, "<<") }; ${ k } += ${ step.name })
+    #pragma unroll
+    for (int ${ i } = 0; ${ i } < ${ tiles.name }; ++${ i }) {
+        const auto ${ first } = ${ operand(a) }
+        const auto ${ second } = ${ operand(b) }
+        ${ helper }<${ a.turned }, ${ b.turned }>(${ c }[2 * ${ i }], ${ c }[2 * ${ i } + 1], ${ first }, ${ second }, ${ e(add) });
+    }
+wgmma_commit();
+wgmma_wait<0>();

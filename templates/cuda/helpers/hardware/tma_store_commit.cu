@@ -1,0 +1,1 @@
+__device__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

@@ -1,0 +1,229 @@
+"""Kernels for sm_90a: loads and stores by the copy engine, products by warpgroups, on the emulator."""
+
+from __future__ import annotations
+
+import warnings
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilegen
+import tilegen.language as T
+from tilegen.build import nvrtc
+from tilegen.build.toolchain import compile_text
+from tilegen.errors import TilegenError
+from tilegen.layout import Axis, FragmentLayout
+
+ARCH = "sm_90a"
+
+
+@tilegen.jit
+def product(M, N, K, dtype="float16", out="float16", turn_a=False, turn_b=False, BM=128, BN=128, BK=64, stages=3,
+            threads=256):
+    a_shape, a_tile = ((K, M), (BK, BM)) if turn_a else ((M, K), (BM, BK))
+    b_shape, b_tile = ((N, K), (BN, BK)) if turn_b else ((K, N), (BK, BN))
+
+    @T.prim_func
+    def kernel(A: T.Tensor(a_shape, dtype), B: T.Tensor(b_shape, dtype), C: T.Tensor((M, N), out)):
+        with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=threads) as (bx, by):
+            A_shared = T.alloc_shared(a_tile, dtype)
+            B_shared = T.alloc_shared(b_tile, dtype)
+            C_local = T.alloc_fragment((BM, BN), "float32")
+            T.clear(C_local)
+            for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+                if turn_a:
+                    T.copy(A[ko * BK, by * BM], A_shared)
+                else:
+                    T.copy(A[by * BM, ko * BK], A_shared)
+                if turn_b:
+                    T.copy(B[bx * BN, ko * BK], B_shared)
+                else:
+                    T.copy(B[ko * BK, bx * BN], B_shared)
+                T.gemm(A_shared, B_shared, C_local, transpose_A=turn_a, transpose_B=turn_b)
+            T.copy(C_local, C[by * BM, bx * BN])
+    return kernel
+
+
+def made(kernel, **values):
+    return kernel.specialize(**values).specialised("cuda", ARCH)
+
+
+def names(text: str) -> str:
+    """The part of a file that a person reads first: without helpers and the program."""
+    return text[text.index("// ---- The kernel"):text.index("// tilegen-launch")]
+
+
+def random(shape, dtype="float16", seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def worst(got, want) -> float:
+    return float(np.abs(got.astype("float32") - want).max())
+
+
+@pytest.mark.parametrize("sizes", [(256, 256, 256), (200, 264, 328), (8, 8, 8), (129, 136, 200)])
+@pytest.mark.parametrize("turn_b", (False, True))
+@pytest.mark.parametrize("turn_a", (False, True))
+def test_products(turn_a, turn_b, sizes):
+    M, N, K = sizes
+    if turn_a and M % 8:
+        M += 8 - M % 8
+    special = made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K"), turn_a=turn_a, turn_b=turn_b)
+    assert f"wgmma_m64n128k16_f16<{int(turn_a)}, {int(not turn_b)}>" in special.source
+    a, b = random((M, K)), random((K, N), seed=1)
+    got = special.emulated(np.ascontiguousarray(a.T) if turn_a else a, np.ascontiguousarray(b.T) if turn_b else b)
+    assert worst(got, a.astype("float32") @ b.astype("float32")) < 0.06
+
+
+@pytest.mark.parametrize("BM, BN, threads", [(64, 64, 128), (64, 256, 128), (128, 192, 256), (192, 128, 384),
+                                             (256, 128, 256), (128, 256, 256)])
+def test_warpgroups(BM, BN, threads):
+    special = made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K"), BM=BM, BN=BN, threads=threads)
+    assert f"wgmma_m64n{BN}k16_f16" in special.source
+    a, b = random((300, 136)), random((136, 264), seed=1)
+    assert worst(special.emulated(a, b), a.astype("float32") @ b.astype("float32")) < 0.06
+
+
+@pytest.mark.parametrize("dtype, out", [("bfloat16", "bfloat16"), ("bfloat16", "float32"), ("float16", "float32")])
+def test_dtypes(dtype, out):
+    special = made(product, M=200, N=136, K=72, dtype=dtype, out=out)
+    a, b = (random(s, "float32", n).astype(getattr(ml_dtypes, dtype, dtype)) for n, s in enumerate(((200, 72), (72, 136))))
+    want = a.astype("float32") @ b.astype("float32")
+    assert worst(special.emulated(a, b), want) < (0.2 if out == "bfloat16" else 1e-4)
+
+
+@pytest.mark.parametrize("stages", (2, 3, 5))
+@pytest.mark.parametrize("K", (8, 64, 128, 640))
+def test_few_steps_and_many(K, stages):
+    special = made(product, M=128, N=128, K=K, stages=stages, BM=64, threads=128)
+    a, b = random((128, K)), random((K, 128), seed=1)
+    assert worst(special.emulated(a, b), a.astype("float32") @ b.astype("float32")) < 0.1
+
+
+def test_the_text_reads_as_the_python_does():
+    text = names(made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K")).source)
+    order = [text.index(part) for part in ("mbarrier_init", "setmaxnreg_dec", "tma_load_2d", "return;", "setmaxnreg_inc",
+                                           "mbarrier_wait(&s.full", "wgmma_fence", "wgmma_wait<0>", "mbarrier_arrive(&s.empty",
+                                           "stmatrix_x4", "fence_async_proxy", "tma_store_2d")]
+    assert order == sorted(order)
+    assert text.count("\n") < 110 and "__syncthreads" in text.partition("setmaxnreg_dec")[0]
+    assert "__syncthreads" not in text.partition("return;")[2]
+
+
+def test_knobs_turned_in_the_file():
+    text = made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K")).source
+    for name, old, new in (("stages", 3, 5), ("BK", 64, 128), ("BM", 128, 256)):
+        text = text.replace(f"constexpr int {name} = {old};", f"constexpr int {name} = {new};")
+    loaded = tilegen.load(text, target="emulator")
+    assert loaded.knobs["BK"] == 128
+    a, b = random((300, 264)), random((264, 136), seed=1)
+    assert worst(loaded(a, b), a.astype("float32") @ b.astype("float32")) < 0.1
+
+
+def test_tensors_that_the_engine_cannot_move_take_the_other_text():
+    special = made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K"))
+    a, b = random((64, 33)), random((33, 40), seed=1)
+    with pytest.warns(UserWarning, match="requires K % 8 == 0, but K is 33: such calls run the text for sm_90"):
+        got = special.emulated(a, b)
+    assert worst(got, a.astype("float32") @ b.astype("float32")) < 0.05
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        special.emulated(a, b)
+    with pytest.raises(TilegenError, match="requires K % 8 == 0"):
+        tilegen.load(special.source, target="emulator")(a, b)
+
+
+@tilegen.jit
+def batched(A: T.Tensor[("P", "M", "K"), "bfloat16"], B: T.Tensor[("P", "N", "K"), "bfloat16"],
+            bias: T.Tensor[("N",), "float32"], C: T.Tensor[("P", "M", "N"), "bfloat16"], BM=64, BN=64, BK=64):
+    with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), P, threads=128) as (bx, by, p):
+        A_shared = T.alloc_shared((BM, BK), "bfloat16")
+        B_shared = T.alloc_shared((BN, BK), "bfloat16")
+        sums = T.alloc_fragment((BM, BN), "float32")
+        T.clear(sums)
+        for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=4):
+            T.copy(A[p, by * BM:(by + 1) * BM, ko * BK:(ko + 1) * BK], A_shared)
+            T.copy(B[p, bx * BN:(bx + 1) * BN, ko * BK:(ko + 1) * BK], B_shared)
+            T.gemm(A_shared, B_shared, sums, transpose_B=True)
+        for i, j in T.Parallel(BM, BN):
+            sums[i, j] = T.max(sums[i, j] + bias[bx * BN + j], 0)
+        T.copy(sums, C[p, by * BM:(by + 1) * BM, bx * BN:(bx + 1) * BN])
+
+
+def test_batches_and_an_epilogue():
+    special = made(batched)
+    assert "tma_load_3d" in special.source and "tma_store_3d" in special.source
+    a, b = (random(s, "float32", n).astype(ml_dtypes.bfloat16) for n, s in enumerate(((3, 100, 136), (3, 72, 136))))
+    bias = random((72,), "float32", 2)
+    want = np.maximum(a.astype("float32") @ b.astype("float32").transpose(0, 2, 1) + bias, 0)
+    assert worst(special.emulated(a, b, bias), want) < 0.15
+
+
+@tilegen.jit
+def gated(X: T.Tensor[("M", "K"), "float16"], V: T.Tensor[("K", "N"), "float16"], W: T.Tensor[("K", "N"), "float16"],
+          Y: T.Tensor[("M", "N"), "float16"], BM=128, BN=64, BK=64):
+    with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (bx, by):
+        X_shared = T.alloc_shared((BM, BK), "float16")
+        V_shared = T.alloc_shared((BK, BN), "float16")
+        W_shared = T.alloc_shared((BK, BN), "float16")
+        left = T.alloc_fragment((BM, BN), "float32")
+        right = T.alloc_fragment((BM, BN), "float32")
+        T.clear(left)
+        T.clear(right)
+        for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=3):
+            T.copy(X[by * BM, ko * BK], X_shared)
+            T.copy(V[ko * BK, bx * BN], V_shared)
+            T.copy(W[ko * BK, bx * BN], W_shared)
+            T.gemm(X_shared, V_shared, left)
+            T.gemm(X_shared, W_shared, right)
+        for i, j in T.Parallel(BM, BN):
+            left[i, j] = left[i, j] * T.sigmoid(right[i, j])
+        T.copy(left, Y[by * BM, bx * BN])
+
+
+def test_two_products_of_one_operand():
+    special = made(gated)
+    assert special.source.count("wgmma_m64n64k16_f16<0, 1>(") == 2
+    x, v, w = random((136, 72)), random((72, 80), seed=1) / 4, random((72, 80), seed=2) / 4
+    left, right = (x.astype("float32") @ m.astype("float32") for m in (v, w))
+    assert worst(special.emulated(x, v, w), left / (1 + np.exp(-right))) < 0.03
+
+
+REFUSED = {
+    "rows of 64 bytes": dict(BK=32),
+    "threads are not 1 to 3 warpgroups": dict(threads=64, BM=64),
+    "rows are not made of 64": dict(BM=64, threads=256),
+    "num_stages is 1": dict(stages=1),
+}
+
+
+@pytest.mark.parametrize("values", REFUSED.values(), ids=REFUSED)
+def test_what_has_no_use_for_warpgroups_says_why(values):
+    special = made(product, M=128, N=128, K=128, **values)
+    assert "wgmma" not in special.source
+    reasons = [text for subject, text in special.planned.plan.notes if subject == "warpgroups"]
+    assert len(reasons) == 1 and "mma.sync" in reasons[0]
+
+
+def test_compiles_without_spills_or_warnings():
+    toolchain = nvrtc.find()
+    for values in (dict(BM=128, BN=256, stages=3), dict(BM=192, BN=128, threads=384), dict(BM=64, threads=128),
+                   dict(turn_a=True, turn_b=True, dtype="bfloat16")):
+        text = made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K"), **values).source
+        artifact = compile_text(text, toolchain, name="product.cu", target="cuda", arch=ARCH)
+        assert not artifact.findings and artifact.resources.stack == 0
+
+
+def test_the_accumulator_is_that_of_wgmma():
+    from tilegen.instructions import wgmma_sums
+    rows = Axis("row", "ROWS", 128, "m", 32, arrangement="wgmma")
+    cols = Axis("col", "COLS", 64, "n", 4, 2, arrangement="wgmma")
+    table = FragmentLayout((rows, cols), 32, 4, "wgmma").table()
+    sums = wgmma_sums(64)
+    for thread in range(128):
+        for register in range(32):
+            row, col = sums.place(thread, register, 0)
+            slots = (register % 4 // 2, register // 4 * 2 + register % 2)
+            assert table[thread, slots] == (row, col)
+            assert rows.owner(row)[1] == slots[0]

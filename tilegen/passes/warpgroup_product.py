@@ -1,0 +1,45 @@
+"""How a gemm by wgmma runs: the operands' descriptors for each step, and a wait at its end."""
+
+from __future__ import annotations
+
+from tilegen import arith, ir
+from tilegen.dtypes import int32
+from tilegen.instructions import WGMMA_ROWS
+from tilegen.passes.planner import Planner
+from tilegen.plan import OpPlan, WgmmaChoice
+
+
+# Names in the emitted text, and what they become where the user has taken them.
+_NAMES = {"i": ("i", "tile"), "k": ("k", "depth"), "first": ("a", "operand_a"), "second": ("b", "operand_b")}
+
+
+def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
+    """The plan of a gemm whose operands lie in shared memory as the copy engine brought them."""
+    choice: WgmmaChoice = gemm.plan
+    rows = planner.layout(gemm.c.buffer).axes[-2]
+    depth = gemm.a.extents[-2 if gemm.transpose_a else -1]
+    step = planner.constant("MMA_K", choice.k, "depth of one product of a warpgroup", knob=False)
+    planner.check_multiple(depth, step, "the depth of a block is made of whole steps")
+    slots = ir.Var(rows.slots_name, kind="knob")
+    tiles = planner.constant(f"{rows.slots_name.rpartition('_')[0]}_TILES_M", rows.slots // 2,
+                             f"tiles of {WGMMA_ROWS} rows in a warpgroup's part", knob=False,
+                             expr=arith.divide(slots, ir.Const(2)))
+    columns = int(choice.helper.split("n")[1].split("k")[0])
+    planner.check(arith.binary("==", gemm.c.extents[-1], ir.Const(columns)), f"{choice.helper} has {columns} columns")
+    name = {n: planner.fresh(*wanted) for n, wanted in _NAMES.items()}
+    i, k = (ir.Var(name[n], kind="loop") for n in ("i", "k"))
+    group = arith.multiply(ir.Call("device:warpgroup", (), int32), ir.Const(WGMMA_ROWS))
+    below = arith.multiply(i, arith.multiply(ir.Const(2), ir.Var(rows.count_name, kind="knob")))
+    values = {
+        **name, "helper": choice.helper, "depth": depth, "step": step, "tiles": tiles, "c": gemm.c.buffer.name,
+        "add": arith.binary(">", k, ir.Const(0)) if gemm.clear else ir.Const(1),
+        "a": _operand(gemm.a, not gemm.transpose_a, arith.add(below, group), k),
+        "b": _operand(gemm.b, gemm.transpose_b, ir.Const(0), k),
+    }
+    return OpPlan("gemm_wgmma", values, choice.reason)
+
+
+def _operand(region: ir.Region, along_depth: bool, start: ir.Expr, k: ir.Expr) -> dict:
+    """An operand from its row (column) `start` on: the device function that describes it, and how it lies."""
+    return {"buffer": region.buffer, "stage": region.offsets[0], "start": start, "k": k, "turned": int(not along_depth),
+            "helper": "rows_operand" if along_depth else "columns_operand", "rows": region.buffer.shape[-2]}
