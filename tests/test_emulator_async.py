@@ -13,7 +13,7 @@ from test_emulator_faults import other_access
 from test_emulator_matrix import lanes_of, matrix_of
 from tilegen import dtypes
 from tilegen.errors import TilegenError
-from tilegen.instructions import wgmma_a, wgmma_sums
+from tilegen.wgmma import wgmma_a, wgmma_sums
 from tilegen.runtime import emulator
 
 GEMM = (Path(__file__).parent / "emulator" / "gemm_sm90.cu").read_text()

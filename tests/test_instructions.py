@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilegen.dtypes import bfloat16, float16, float32, float64, int8, int32
-from tilegen.instructions import (LDMATRIX, LDMATRIX_TRANSPOSED, MATRIX_INSTRUCTIONS, Fragment, matrix_instruction,
-                                  matrix_instructions, tfloat32, wgmma_a, wgmma_sums)
+from tilegen.instructions import LDMATRIX, LDMATRIX_TRANSPOSED, MATRIX_INSTRUCTIONS, Fragment, matrix_instruction, matrix_instructions, tfloat32
+from tilegen.wgmma import wgmma_a, wgmma_sums
 from tilegen.layout import Axis, FragmentLayout
 
 ALL = pytest.mark.parametrize("instruction", MATRIX_INSTRUCTIONS, ids=lambda i: i.helper)

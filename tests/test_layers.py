@@ -11,7 +11,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # An import goes to an earlier line, or stays in its own package.
 LAYERS = [
-    "errors", "config", "dtypes", "vectors", "layout", "instructions", "nodes", "ir", "launches", "wishes", "arith",
+    "errors", "config", "dtypes", "vectors", "layout", "instructions", "wgmma", "nodes", "ir", "launches", "wishes", "arith",
     "printer", "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime",
     "files", "pristine", "literals", "explain", "drawing", "interop", "placement", "interpreted", "jit", "edited", "call",
     "kernel", "api",

@@ -10,6 +10,8 @@ import pytest
 
 import tilegen
 import tilegen.language as T
+from generated_files import ROOT
+from tilegen import kernel_files
 from tilegen.build import nvrtc
 from tilegen.build.toolchain import compile_text
 from tilegen.errors import TilegenError
@@ -111,12 +113,17 @@ def test_the_text_reads_as_the_python_does():
     assert "__syncthreads" not in text.partition("return;")[2]
 
 
-def test_knobs_turned_in_the_file():
-    text = made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K")).source
-    for name, old, new in (("stages", 3, 5), ("BK", 64, 128), ("BM", 128, 256)):
-        text = text.replace(f"constexpr int {name} = {old};", f"constexpr int {name} = {new};")
+@pytest.mark.parametrize("turned", [dict(stages=5), dict(BK=128), dict(BM=256), dict(BM=256, BK=128, stages=2)], ids=str)
+def test_knobs_turned_in_the_file(turned):
+    """Loads, boxes of the tensor maps, memory and grid follow the file."""
+    example = kernel_files.find(str(ROOT / "examples" / "09_gemm_tensor_core.py"))
+    before = dict(BM=128, BN=128, BK=64, stages=3)
+    text = example.specialize(**before).specialised("cuda", ARCH).source
+    for name, value in turned.items():
+        assert f"constexpr int {name} = {before[name]};" in text
+        text = text.replace(f"constexpr int {name} = {before[name]};", f"constexpr int {name} = {value};")
     loaded = tilegen.load(text, target="emulator")
-    assert loaded.knobs["BK"] == 128
+    assert {name: loaded.knobs[name] for name in turned} == turned
     a, b = random((300, 264)), random((264, 136), seed=1)
     assert worst(loaded(a, b), a.astype("float32") @ b.astype("float32")) < 0.1
 
@@ -216,7 +223,7 @@ def test_compiles_without_spills_or_warnings():
 
 
 def test_the_accumulator_is_that_of_wgmma():
-    from tilegen.instructions import wgmma_sums
+    from tilegen.wgmma import wgmma_sums
     rows = Axis("row", "ROWS", 128, "m", 32, arrangement="wgmma")
     cols = Axis("col", "COLS", 64, "n", 4, 2, arrangement="wgmma")
     table = FragmentLayout((rows, cols), 32, 4, "wgmma").table()

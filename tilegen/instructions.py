@@ -105,7 +105,7 @@ def _number(arch: str) -> int:
 
 
 # ---- NVIDIA mma.sync: lane = 4 * group + thread; pairs, quads or single elements lie along k ---------------
-def _mma_a(m: int, k: int, dtype: DType, bits: int) -> Fragment:
+def mma_a(m: int, k: int, dtype: DType, bits: int) -> Fragment:
     packed = 32 // bits if bits < 32 else 1
     halves = m // 8
     def place(lane: int, register: int, element: int) -> tuple[int, int]:
@@ -148,7 +148,7 @@ def _mma(m: int, n: int, k: int, dtype: DType, accumulator: DType, *archs: str,
     types = f"{sum_name}.{name}.{_PTX[other]}.{sum_name}"
     return MatrixInstruction(
         f"mma_m{m}n{n}k{k}_{suffix}", f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{types}", "cuda",
-        archs, m, n, k, _mma_a(m, k, dtype, dtype.bits), _mma_b(k, n, other, other.bits),
+        archs, m, n, k, mma_a(m, k, dtype, dtype.bits), _mma_b(k, n, other, other.bits),
         _mma_c(m, n, accumulator), "mma")
 
 
@@ -308,41 +308,6 @@ def matrix_instructions(target: str, arch: str, dtype: DType, accumulator: DType
     found = [i for i in MATRIX_INSTRUCTIONS if i.target == target and i.runs_on(arch)
              and i.a.dtype == dtype and i.c.dtype == accumulator]
     return sorted(found, key=lambda i: -i.flops)
-
-
-# ---- wgmma: a warpgroup of four warps, each with 16 rows of A (where it is in registers) and of C ----------
-WGMMA_ROWS, WGMMA_DEPTH_BYTES = 64, 32
-WGMMA_COLUMNS = tuple(range(8, 257, 8))
-_WGMMA_OPERANDS = {float16: "f16", bfloat16: "bf16"}
-
-
-def wgmma_helper(columns: int, a: DType, b: DType, c: DType) -> str:
-    """wgmma_m64n128k16_f16, the device function for 64 x `columns` sums of dtype `c`; '' where wgmma has none that
-    is used here."""
-    known = a == b and a in _WGMMA_OPERANDS and c == float32 and columns in WGMMA_COLUMNS
-    return f"wgmma_m64n{columns}k{WGMMA_DEPTH_BYTES // a.bytes}_{_WGMMA_OPERANDS[a]}" if known else ""
-
-
-def wgmma_helpers() -> dict[str, tuple[int, DType]]:
-    """{device function: (columns, dtype of the operands)}"""
-    return {wgmma_helper(n, dtype, dtype, float32): (n, dtype) for dtype in _WGMMA_OPERANDS for n in WGMMA_COLUMNS}
-
-
-def wgmma_sums(columns: int, dtype: DType = float32) -> Fragment:
-    """C of wgmma m64nNkK for N = `columns`: each warp holds what mma m16n8 gives, for every 8 columns."""
-    def place(lane: int, register: int, element: int) -> tuple[int, int]:
-        row = lane // 32 * 16 + lane % 32 // 4 + 8 * (register % 4 // 2)
-        return row, 8 * (register // 4) + lane % 4 * 2 + register % 2
-    return Fragment(64, columns, dtype, 128, columns // 2, 1, place)
-
-
-def wgmma_a(dtype: DType) -> Fragment:
-    """A of wgmma in registers: 64 rows of 32 bytes, each warp as in an mma with 16 rows."""
-    of_a_warp = _mma_a(16, 32 // dtype.bytes, dtype, dtype.bits)
-    def place(lane: int, register: int, element: int) -> tuple[int, int]:
-        row, column = of_a_warp.place(lane % 32, register, element)
-        return lane // 32 * 16 + row, column
-    return Fragment(64, 32 // dtype.bytes, dtype, 128, of_a_warp.registers, of_a_warp.packed, place)
 
 
 # ---- ldmatrix, stmatrix: 8 x 8 matrices of 16-bit elements -------------------------------------------------

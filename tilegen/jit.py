@@ -73,7 +73,7 @@ class Specialised:
     @cached_property
     def plainer(self) -> Specialised | None:
         """The kernel without the copy engine, for tensors that it cannot move; None where it is not used."""
-        if not any(launch.plan.maps for launch in launches_of(self.planned)):
+        if not any(launch.plan and launch.plan.maps for launch in launches_of(self.planned)):
             return None
         plain = targets.find(self.target.name, self.target.arch.rstrip("a"))
         return Specialised(self.function, plain, self.values, self.outputs)

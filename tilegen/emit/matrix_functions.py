@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction, wgmma_helpers
+from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
+from tilegen.wgmma import wgmma_helpers
 
 # Of a sum: its C++ type, and the letter of its registers in inline assembly.
 _SUMS = {"float32": ("float", "f"), "float64": ("double", "d"), "int32": ("int", "r"), "float16": ("float16", "r")}

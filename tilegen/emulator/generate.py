@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tilegen.instructions import MATRIX_INSTRUCTIONS, Fragment, MatrixInstruction, wgmma_helpers
+from tilegen.instructions import MATRIX_INSTRUCTIONS, Fragment, MatrixInstruction
+from tilegen.wgmma import wgmma_helpers
 
 _ELEMENTS = {"float8_e4m3": "e4m3", "float8_e5m2": "e5m2"}
 _SUMS = {"float32": "float", "float64": "double", "int32": "int", "float16": "unsigned"}
@@ -10,7 +11,8 @@ _SUMS = {"float32": "float", "float64": "double", "int32": "int", "float16": "un
 
 def instruction_calls() -> str:
     """The header with one function for each instruction, for the kernels to call."""
-    lines = ["// Generated from tilegen/instructions.py.", "#pragma once", '#include "matrix.h"', '#include "warpgroup.h"', "",
+    lines = ["// Generated from tilegen/instructions.py.", "#pragma once", '#include "matrix.h"',
+             '#include "warpgroup.h"', "",
              "namespace tilegen_emulator {", ""]
     for instruction in MATRIX_INSTRUCTIONS:
         lines += [f"extern const MatrixInstruction {_record(instruction)};", *_call(instruction), ""]

@@ -84,8 +84,8 @@ def _pieces(planner: Planner, region: ir.Region, tile: EngineTile, maps: dict[st
     *outer, last = region.offsets
     places = [arith.add(last, at), *reversed(outer)]
     maps[region.buffer.name] = TensorMapPlan((*(ir.Const(1) for _ in outer[:-1]), rows, piece))
-    return {"tensor": region.buffer.name, "at": at.name, "cols": cols, "piece": piece, "place": arith.multiply(at, rows),
-            "places": places, "helper": f"tma_{verb}_{len(places)}d"}
+    return {"tensor": region.buffer.name, "at": at.name, "cols": cols, "piece": piece,
+            "place": arith.multiply(at, rows), "places": places, "helper": f"tma_{verb}_{len(places)}d"}
 
 
 def load_plan(planner: Planner, copy: ir.Copy, tile: EngineTile, plan: PipelinePlan, full: ir.Buffer,

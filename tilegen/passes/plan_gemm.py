@@ -59,7 +59,8 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     )
     step: ir.Expr = ir.Const(1)
     if width > 1:
-        step = planner.constant(_depth_name(planner, rows, width), width, "steps of depth that one load serves", legal="1, 2 or 4")
+        step = planner.constant(_depth_name(planner, rows, width), width, "steps of depth that one load serves",
+                                legal="1, 2 or 4")
         planner.check_multiple(depth, step, "the depth of a block is made of whole vectors")
     a_along, b_along = width > 1 and not gemm.transpose_a, width > 1 and gemm.transpose_b
     dtype = gemm.c.buffer.dtype.compute

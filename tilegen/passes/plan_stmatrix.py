@@ -36,7 +36,8 @@ def stores_matrices(target: Target, layouts: dict[str, FragmentLayout], copy: ir
     """Whether stmatrix can do a copy."""
     src, dst = copy.src, copy.dst
     layout = layouts.get(src.buffer.name)
-    if not target.stores_matrices or layout is None or layout.arrangement not in ("mma", "wgmma") or dst.buffer.scope != "shared":
+    if not target.stores_matrices or layout is None or layout.arrangement not in ("mma", "wgmma") or \
+            dst.buffer.scope != "shared":
         return False
     if not (dst.buffer.dtype.is_float and dst.buffer.dtype.bits == 16 and src.buffer.dtype.is_float) or \
             len(src.extents) != 2 or len(dst.extents) != 2 or src.extents != src.buffer.shape:

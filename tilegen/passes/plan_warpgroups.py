@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import uint64
-from tilegen.instructions import WGMMA_DEPTH_BYTES, WGMMA_ROWS, wgmma_helper
+from tilegen.wgmma import WGMMA_DEPTH_BYTES, WGMMA_ROWS, wgmma_helper
 from tilegen.passes.engine_copies import load_plan, store_plan, why_no_engine, why_no_store
 from tilegen.passes.planner import Planner
 from tilegen.plan import Check, EngineTile, MmaChoice, PipelinePlan, Producer, TensorMapPlan, WgmmaChoice

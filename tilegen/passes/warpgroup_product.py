@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilegen import arith, ir
 from tilegen.dtypes import int32
-from tilegen.instructions import WGMMA_ROWS
+from tilegen.wgmma import WGMMA_ROWS
 from tilegen.passes.planner import Planner
 from tilegen.plan import OpPlan, WgmmaChoice
 

@@ -47,8 +47,9 @@ def tensor_map(address: int, shape: tuple[int, ...], dtype: str, size: int, box:
         (ctypes.c_uint64 * rank)(*shape[::-1]), (ctypes.c_uint64 * rank)(*strides[1:]),
         (ctypes.c_uint32 * rank)(*box[::-1]), (ctypes.c_uint32 * rank)(*[1] * rank), 0, _SWIZZLE_128, _PROMOTE_128, 0)
     if code:
-        raise TilegenError("TG0411", f"the driver refuses a tensor map of {shape} {dtype} in boxes of {box} (code {code})",
-                           hint="boxes have 128 bytes a row and up to 256 rows; addresses and rows are multiples of 16")
+        raise TilegenError("TG0411", f"the driver refuses a tensor map of {shape} {dtype} in boxes of {box} "
+                           f"(code {code})", hint="boxes have 128 bytes a row and up to 256 rows; addresses and "
+                           "rows are multiples of 16")
     return encoded.view(f"V{_BYTES}")
 
 
