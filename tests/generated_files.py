@@ -16,10 +16,12 @@ ARCHS = {"cuda": "sm_80", "hip": "gfx942", "maca": "xcore1000", "cpu": "avx2"}
 EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
 
 
-# Further files of an example, with other values of its parameters: {example: {tail of the name: values}}.
+# Further files of an example, for another arch or with other values of its parameters: {example: {tail of the name:
+# values}}.
 VARIANTS = {"14_gemm_dtypes": {"half": {"dtype": "float16", "accum": "float16"},
                                "tf32": {"dtype": "tfloat32", "accum": "float32"},
-                               "double": {"dtype": "float64", "accum": "float64", "BK": 16}}}
+                               "double": {"dtype": "float64", "accum": "float64", "BK": 16}},
+            "09_gemm_tensor_core": {"sm90a": {"arch": "sm_90a"}}}
 
 
 class Generated(NamedTuple):
@@ -48,9 +50,18 @@ class Generated(NamedTuple):
 
     def specialised(self, arch: str | None = None, **values: Any) -> Specialised:
         """The example for the target, with these knobs and sizes. The working folder has to be ROOT."""
-        fixed = VARIANTS[self.example][self.variant] if self.variant else {}
+        fixed = {name: value for name, value in self._variation.items() if name != "arch"}
         kernel = kernel_files.find(f"examples/{self.example}.py").specialize(**fixed, **values)
-        return kernel.specialised(self.target, arch or ARCHS[self.target])
+        return kernel.specialised(self.target, arch or self.arch)
+
+    @property
+    def _variation(self) -> dict[str, Any]:
+        return VARIANTS[self.example][self.variant] if self.variant else {}
+
+    @property
+    def arch(self) -> str:
+        """The architecture of the file."""
+        return self._variation.get("arch", ARCHS[self.target])
 
     def __str__(self) -> str:
         return "-".join(filter(None, (self.target, self.example, self.variant)))

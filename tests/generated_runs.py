@@ -58,6 +58,12 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"M": 1, "N": 1, "K": 1},
         {"M": 3, "N": 5, "K": 0},
     ],
+    "09_gemm_tensor_core_sm90a": [                          # rows start at multiples of 16 bytes
+        {"M": 256, "N": 256, "K": 192},
+        {"M": 131, "N": 40, "K": 72},
+        {"M": 1, "N": 8, "K": 8},
+        {"M": 3, "N": 8, "K": 0},
+    ],
     "11_gemm_level3": [
         {"M": 128, "N": 128, "K": 64},
         {"M": 131, "N": 37, "K": 41},
@@ -176,6 +182,11 @@ class _Prepared:
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
+
+
+def sizes_of(file: Generated) -> list[dict[str, int]]:
+    """What to call a file with."""
+    return SIZES.get(f"{file.example}_{file.variant}", SIZES[file.example])
 
 
 def wrong(

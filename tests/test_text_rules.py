@@ -160,7 +160,7 @@ def test_no_name_is_numbered(file):
 def test_the_kernel_has_no_large_number(file):
     """Strides, offsets, sizes and counts have names; the least of all numbers has none."""
     body = re.sub(
-        r"\b0x[\da-fA-F]+|\b9223372036854775807LL|\b\d+\.\d+(?:e[+-]?\d+)?f?|#pragma[^\n]*|alignas\(\d+\)",
+        r"\b0x[\da-fA-F]+|\b9223372036854775807LL|\b\d+\.\d+(?:e[+-]?\d+)?f?|#pragma[^\n]*|alignas\(\d+\)|__align__\(\d+\)",
         "",
         code(kernel_part(file)),
     )
@@ -301,7 +301,7 @@ def test_each_statement_appears_once(file):
 # ---- Memory and launch ---------------------------------------------------------------------------
 @every_file
 def test_shared_buffers_are_aligned_and_have_the_users_names(file):
-    members = re.search(r"struct (?:Smem|Tiles) \{(.*?)\};", file.text, re.DOTALL)
+    members = re.search(r"struct (?:Smem|Tiles) \{(.*?)\n\};", file.text, re.DOTALL)
     shared = {
         s.buffer.name
         for s in ir.walk(file.specialised().kernel.body)
@@ -309,14 +309,15 @@ def test_shared_buffers_are_aligned_and_have_the_users_names(file):
     }
     assert bool(members) or not shared
     declared = [line for line in (members[1] if members else "").splitlines() if line.strip()]
-    assert all(re.match(r" {4}alignas\((16|32|64|128|1024)\) ", line) for line in declared)
+    member = r" {4,12}(alignas\((16|32|64|128|1024)\) |(struct|union) \{|\};)"
+    assert all(re.match(member, line) for line in declared)
     assert shared <= set(re.findall(r"\w+", " ".join(declared)))
 
 
 @every_gpu_file
 def test_the_entry_has_launch_bounds(file):
     assert re.search(
-        r"__global__ void __launch_bounds__\(THREADS, (\d+|MIN_BLOCKS)\)\s+" + file.contract.entry + r"\(",
+        r"__global__ void __launch_bounds__\(THREADS(?: \+ LOADERS)?, (\d+|MIN_BLOCKS)\)\s+" + file.contract.entry + r"\(",
         file.text,
     )
 
@@ -326,7 +327,9 @@ def test_pointers_are_restricted_and_inputs_const(file):
     head = re.search(
         r'extern "C"[^{]*?\b' + file.contract.entry + r"\(([^{]*?)\)\s*\{", file.text, re.DOTALL
     )[1]
+    maps = {p.name for p in file.contract.params if p.box}
+    assert all(f"const __grid_constant__ TensorMap {name}" in head for name in maps)
     for param in file.specialised().kernel.params:
-        if param.buffer is not None:
+        if param.buffer is not None and param.name not in maps:
             declared = re.search(rf"[^,(]*\* __restrict__ {param.name}\b", head)
             assert declared and ("const " in declared[0]) == (param.access == "read"), param.name

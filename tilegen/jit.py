@@ -43,7 +43,7 @@ class Specialised:
     @cached_property
     def kernel(self) -> ir.Kernel:
         """Python -> Tile IR, which is checked."""
-        kernel = frontend.parse(self.function, target=self.target.name, values=self.values)
+        kernel = frontend.parse(self.function, target=self.target.name, arch=self.target.arch, values=self.values)
         for check in CHECKS:
             kernel = each_launch(kernel, lambda launch, check=check: check(launch, self.target))
         check_workspaces(kernel)

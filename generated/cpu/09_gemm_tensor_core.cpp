@@ -159,23 +159,23 @@ static void matmul_block(Tiles& t, const float16* __restrict__ A, const float16*
 {
     const int rows = std::min(BM, M - by * BM);
     const int columns = std::min(BN, N - bx * BN);
-    fill_tiles(t.C_local, rows, columns, 0.0f);  // 09_gemm_tensor_core.py:17  T.clear(C_local)
+    fill_tiles(t.C_local, rows, columns, 0.0f);  // 09_gemm_tensor_core.py:18  T.clear(C_local)
 
-    // 09_gemm_tensor_core.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+    // 09_gemm_tensor_core.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
     for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-        // 09_gemm_tensor_core.py:19  T.copy(A[by * BM, ko * BK], A_shared)
+        // 09_gemm_tensor_core.py:20  T.copy(A[by * BM, ko * BK], A_shared)
         const int depth = std::min(BK, K - ko * BK);
         pack_rows(t.A_shared, &A[by * BM * K + ko * BK], K, rows, depth);
-        // 09_gemm_tensor_core.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
+        // 09_gemm_tensor_core.py:21  T.copy(B[ko * BK, bx * BN], B_shared)
         pack_columns<load_float16>(t.B_shared, &B[ko * BK * N + bx * BN], N, depth, columns);
-        // 09_gemm_tensor_core.py:21  T.gemm(A_shared, B_shared, C_local)
+        // 09_gemm_tensor_core.py:22  T.gemm(A_shared, B_shared, C_local)
         for (int row = 0; row < rows; row += MR)
             for (int col = 0; col < columns; col += NR)
                 multiply(t.A_shared[row / MR], t.B_shared[col / NR], t.C_local[row / MR][col / NR],
                          depth);
     }
 
-    // 09_gemm_tensor_core.py:22  T.copy(C_local, C[by * BM, bx * BN])
+    // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
     for (int row = 0; row < rows; ++row)
         for (int col = 0; col < columns; col += LANES)
             store_float16_first(&C[(by * BM + row) * N + bx * BN + col],
@@ -188,7 +188,7 @@ extern "C" void matmul(const float16* __restrict__ A, const float16* __restrict_
 #pragma omp parallel
     {
         Tiles& t = thread_tiles();
-        // 09_gemm_tensor_core.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
+        // 09_gemm_tensor_core.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
 #pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
@@ -203,8 +203,8 @@ extern "C" void matmul(const float16* __restrict__ A, const float16* __restrict_
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:1826c41208590e46",
-//   "map": {"17": [162, 163], "18": [164, 165], "19": [166, 168], "20": [169, 170], "21": [171,
-//     177], "22": [178, 190], "13": [191, 196]}}
+//   "map": {"18": [162, 163], "19": [164, 165], "20": [166, 168], "21": [169, 170], "22": [171,
+//     177], "23": [178, 190], "14": [191, 196]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -291,35 +291,35 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>& B,
                       Tensor<host_float16>& C, int M, int K, int N)
 {
-    // 09_gemm_tensor_core.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
+    // 09_gemm_tensor_core.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
     #pragma omp parallel for collapse(2)
     for (int by = 0; by < (M + BM - 1) / BM; ++by)
         for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
             auto A_shared = std::make_unique<double[][BK]>(BM);
             auto B_shared = std::make_unique<double[][BN]>(BK);
             auto C_local = std::make_unique<double[][BN]>(BM);
-            // 09_gemm_tensor_core.py:17  T.clear(C_local)
+            // 09_gemm_tensor_core.py:18  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C_local[i][j] = 0.0;
-            // 09_gemm_tensor_core.py:18  for ko in T.Pipelined(T.ceildiv(K, BK),
+            // 09_gemm_tensor_core.py:19  for ko in T.Pipelined(T.ceildiv(K, BK),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-                // 09_gemm_tensor_core.py:19  T.copy(A[by * BM, ko * BK], A_shared)
+                // 09_gemm_tensor_core.py:20  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BK; ++j)
                         A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
-                // 09_gemm_tensor_core.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
+                // 09_gemm_tensor_core.py:21  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
                     for (int j = 0; j < BN; ++j)
                         B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
-                // 09_gemm_tensor_core.py:21  T.gemm(A_shared, B_shared, C_local)
+                // 09_gemm_tensor_core.py:22  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
                         for (int j = 0; j < BN; ++j)
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
-            // 09_gemm_tensor_core.py:22  T.copy(C_local, C[by * BM, bx * BN])
+            // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C.set({by * BM + i, bx * BN + j}, C_local[i][j]);

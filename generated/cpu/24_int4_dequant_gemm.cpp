@@ -363,7 +363,7 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static int whole(int low, int high) { return low + int(generator() % (high - low + 1)); }
 
 template <class To, class From>
-static To bits_as(From from)
+static To bits_on_host(From from)
 {
     union { From from; To to; } bits = {from};
     return bits.to;
@@ -423,7 +423,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                                 const unsigned short bits =
                                     (unsigned short)(SIXTEEN | (nibble << 6));
                                 weights[i][j] =
-                                    double(host_float16(double(bits_as<host_float16>(bits))));
+                                    double(host_float16(double(bits_on_host<host_float16>(bits))));
                             }
                         // 24_int4_dequant_gemm.py:48  T.gemm(weights, A_shared[:, g * GROUP:g * ...
                         for (int i = 0; i < BN; ++i)

@@ -245,7 +245,7 @@ static std::mt19937 generator(1);
 static double uniform(int steps) { return double(generator() % (steps + 1)) / steps - 0.5; }
 
 template <class To, class From>
-static To bits_as(From from)
+static To bits_on_host(From from)
 {
     union { From from; To to; } bits = {from};
     return bits.to;
@@ -277,7 +277,7 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
                 for (int j = 0; j < BN; ++j) {
                     const double x = k * BN + j < N ? X[{by * BM + i, k * BN + j}] : -INFINITY;
                     const int place = k * BN + j;
-                    const int bits = bits_as<int>(float(x));
+                    const int bits = bits_on_host<int>(float(x));
                     keys[i][j] =
                         ((long long)(bits ^ ((bits >> 31) & SIGNLESS)) << 32)
                         | (long long)(unsigned(~place));
@@ -322,7 +322,8 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
                 const long long key = kept[i][j];
                 const int ordered = int(key >> 32);
                 values.set({by * BM + i, j},
-                           double(bits_as<float>(int(ordered ^ ((ordered >> 31) & SIGNLESS)))));
+                           double(bits_on_host<float>(int(ordered
+                           ^ ((ordered >> 31) & SIGNLESS)))));
                 places.set({by * BM + i, j}, int(~kept[i][j]));
             }
     }

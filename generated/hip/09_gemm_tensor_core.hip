@@ -136,16 +136,16 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 09_gemm_tensor_core.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
+    // 09_gemm_tensor_core.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:17  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:18  T.clear(C_local)
     float16 A_next[BM * BK / THREADS];
     float16 B_next[BK * BN / THREADS];
 
     const int steps = (K + BK - 1) / BK;
     auto fetch_step = [&](int ko) {
-        // 09_gemm_tensor_core.py:19  T.copy(A[by * BM, ko * BK], A_shared)
+        // 09_gemm_tensor_core.py:20  T.copy(A[by * BM, ko * BK], A_shared)
         // the whole tile exists
         if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
             #pragma unroll
@@ -165,7 +165,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
             }
         }
 
-        // 09_gemm_tensor_core.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
+        // 09_gemm_tensor_core.py:21  T.copy(B[ko * BK, bx * BN], B_shared)
         // the whole tile exists
         if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
             #pragma unroll
@@ -203,7 +203,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
         }
     };
 
-    // 09_gemm_tensor_core.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+    // 09_gemm_tensor_core.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
     if (0 < steps) {
         fetch_step(0);
         keep_step(0);
@@ -213,7 +213,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
         if (ko + 1 < steps) fetch_step(ko + 1);
 
         const int stage = ko % STAGES;
-        // 09_gemm_tensor_core.py:21  T.gemm(A_shared, B_shared, C_local)
+        // 09_gemm_tensor_core.py:22  T.gemm(A_shared, B_shared, C_local)
         for (int k = 0; k < BK; k += DEPTH_VEC) {
             float a[C_ROWS][DEPTH_VEC];
             #pragma unroll
@@ -238,7 +238,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
         if (ko + 1 < steps) keep_step(ko + 1);
     }
 
-    // 09_gemm_tensor_core.py:22  T.copy(C_local, C[by * BM, bx * BN])
+    // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
     #pragma unroll
     for (int r = 0; r < C_ROWS; ++r) {
         const int row = C_row(r), m = by * BM + row;
@@ -258,8 +258,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:72624781da6a0690",
-//   "map": {"13": [139, 141], "17": [142, 147], "19": [148, 167], "20": [168, 205], "18": [206,
-//     215], "21": [216, 240], "22": [241, 250]}}
+//   "map": {"14": [139, 141], "18": [142, 147], "20": [148, 167], "21": [168, 205], "19": [206,
+//     215], "22": [216, 240], "23": [241, 250]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -345,35 +345,35 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>& B,
                       Tensor<host_float16>& C, int M, int K, int N)
 {
-    // 09_gemm_tensor_core.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
+    // 09_gemm_tensor_core.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
     #pragma omp parallel for collapse(2)
     for (int by = 0; by < (M + BM - 1) / BM; ++by)
         for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
             auto A_shared = std::make_unique<double[][BK]>(BM);
             auto B_shared = std::make_unique<double[][BN]>(BK);
             auto C_local = std::make_unique<double[][BN]>(BM);
-            // 09_gemm_tensor_core.py:17  T.clear(C_local)
+            // 09_gemm_tensor_core.py:18  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C_local[i][j] = 0.0;
-            // 09_gemm_tensor_core.py:18  for ko in T.Pipelined(T.ceildiv(K, BK),
+            // 09_gemm_tensor_core.py:19  for ko in T.Pipelined(T.ceildiv(K, BK),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-                // 09_gemm_tensor_core.py:19  T.copy(A[by * BM, ko * BK], A_shared)
+                // 09_gemm_tensor_core.py:20  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BK; ++j)
                         A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
-                // 09_gemm_tensor_core.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
+                // 09_gemm_tensor_core.py:21  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
                     for (int j = 0; j < BN; ++j)
                         B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
-                // 09_gemm_tensor_core.py:21  T.gemm(A_shared, B_shared, C_local)
+                // 09_gemm_tensor_core.py:22  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
                         for (int j = 0; j < BN; ++j)
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
-            // 09_gemm_tensor_core.py:22  T.copy(C_local, C[by * BM, bx * BN])
+            // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C.set({by * BM + i, bx * BN + j}, C_local[i][j]);

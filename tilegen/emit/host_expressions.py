@@ -97,7 +97,7 @@ class HostPrinter(Printer):
                 source, wanted = element_type(like.dtype), element_type(e.dtype)
                 source = f"({source})" if " " in source else source
                 plain = x.dtype == like.dtype and x.dtype.is_integer and isinstance(x, (ir.Var, ir.Cast))
-                bits = f"bits_as<{wanted}>({self(x) if plain else f'{source}({self(x)})'})"
+                bits = f"bits_on_host<{wanted}>({self(x) if plain else f'{source}({self(x)})'})"
                 return (f"double({bits})" if e.dtype.is_float else bits), "atom"
             case "philox", _:
                 return f"philox_on_host({', '.join(self(a) for a in e.args)})", "atom"

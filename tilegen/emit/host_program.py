@@ -86,7 +86,7 @@ class HostProgram:
 
     @property
     def integer_helpers(self) -> list[str]:
-        names = ("floored_quotient", "floored_remainder", "count_leading_zeros", "bits_as", "philox_on_host")
+        names = ("floored_quotient", "floored_remainder", "count_leading_zeros", "bits_on_host", "philox_on_host")
         return [n for n in names if re.search(rf"\b{n}\b", self.reference)]
 
     def uses(self, word: str) -> bool:

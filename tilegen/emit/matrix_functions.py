@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
@@ -9,6 +10,8 @@ from tilegen.wgmma import wgmma_helpers
 
 # Of a sum: its C++ type, and the letter of its registers in inline assembly.
 _SUMS = {"float32": ("float", "f"), "float64": ("double", "d"), "int32": ("int", "r"), "float16": ("float16", "r")}
+
+_OPERANDS_WIDE = 76                    # columns of a line of the operands of wgmma
 
 
 def matrix_functions(target: str) -> dict[str, dict[str, Any]]:
@@ -60,11 +63,8 @@ def wgmma_functions(target: str) -> dict[str, dict[str, Any]]:
 
 def _wgmma_values(helper: str, columns: int) -> dict[str, Any]:
     shape, element = helper.removeprefix("wgmma_").split("_")
-    places = [", ".join(f"%{n}" for n in range(first, first + 8)) for first in range(0, columns // 2, 8)]
-    if columns % 16:
-        places[-1] = ", ".join(f"%{n}" for n in range(columns // 2 - 4, columns // 2))
-    lines = [", ".join(places[n:n + 2]) + ", " for n in range(0, len(places), 2)]
+    places = textwrap.wrap(", ".join(f"%{n}" for n in range(columns // 2)), _OPERANDS_WIDE)
     sums = [f'"+f"({row}[{pair + n}])' for pair in range(0, columns // 4, 2) for row in ("low", "high") for n in (0, 1)]
     return {"helper": helper, "columns": columns, "count": columns // 2, "sums": ", ".join(sums),
             "opcode": f"wgmma.mma_async.sync.aligned.{shape}.f32.{element}.{element}",
-            "places": [*lines[:-1], lines[-1].rstrip(", ")]}
+            "places": [*(f"{line} " for line in places[:-1]), places[-1]]}

@@ -52,7 +52,7 @@ def _expired(parser: Parser, node: ast.Name) -> TilegenError:
 def from_outside(parser: Parser, name: str, value: Any, node: ast.AST) -> Any:
     """A value of the surrounding Python as the kernel sees it: numbers become knobs called `name`."""
     if isinstance(value, ByTarget):
-        return from_outside(parser, name, value.choose(parser.builder.target), node)
+        return from_outside(parser, name, value.choose(parser.builder.target, parser.builder.arch), node)
     if isinstance(value, Size):
         return parser.size(_derived_size(parser, name, value, node))
     value = plain_number(value)

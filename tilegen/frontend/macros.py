@@ -56,7 +56,7 @@ def _changes_memory(statement: ir.Stmt) -> bool:
 
 
 def _usable(parser: Parser, value: Any) -> Any:
-    value = value.choose(parser.builder.target) if isinstance(value, ByTarget) else value
+    value = value.choose(parser.builder.target, parser.builder.arch) if isinstance(value, ByTarget) else value
     return parser.size(value) if isinstance(value, Size) else value
 
 

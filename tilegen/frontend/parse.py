@@ -28,7 +28,7 @@ HANDLERS = (blocks, calls, expressions, statements, subscripts)     # each regis
 _PLAIN_NAMES = ("main", "kernel", "func", "fn", "_")     # the factory's name says more
 
 
-def parse(function: Any, *, target: str = "cuda", values: dict[str, Any] | None = None) -> ir.Kernel:
+def parse(function: Any, *, target: str = "cuda", arch: str = "", values: dict[str, Any] | None = None) -> ir.Kernel:
     """The Tile IR of a kernel: a function with tensor parameters, a factory, or what the factory returns.
 
     `values` gives numbers by name: a knob gets that value; a size becomes a knob with it. Raises
@@ -39,7 +39,8 @@ def parse(function: Any, *, target: str = "cuda", values: dict[str, Any] | None 
     if not isinstance(function, PrimFunc) and form(function) == "factory":
         rest = {name: value for name, value in given.items()
                 if name not in inspect.signature(function).parameters}
-        return parse(instantiate(function, target=target, values=given), target=target, values=rest)
+        made = instantiate(function, target=target, arch=arch, values=given)
+        return parse(made, target=target, arch=arch, values=rest)
     names = function.names if isinstance(function, PrimFunc) else {}
     plain = inspect.unwrap(function.function if isinstance(function, PrimFunc) else function)
     source = source_of(plain)
@@ -47,7 +48,7 @@ def parse(function: Any, *, target: str = "cuda", values: dict[str, Any] | None 
     warp_tiles: dict[Loc | None, WarpTiles] = {}
     while True:                  # each turn is about one more variable or fragment, of which there are finitely many
         try:
-            return _parse(plain, names, source, target, given, widened, warp_tiles)
+            return _parse(plain, names, source, (target, arch), given, widened, warp_tiles)
         except Widen as wider:
             widened[wider.key] = wider.dtype
         except Reread as found:
@@ -64,7 +65,8 @@ def form(function: Any) -> str:
     return "factory" if any(mark.split(".")[-1] == "prim_func" for mark in marks) else "direct"
 
 
-def instantiate(factory: Any, *, target: str = "cuda", values: dict[str, Any] | None = None) -> PrimFunc:
+def instantiate(factory: Any, *, target: str = "cuda", arch: str = "",
+                values: dict[str, Any] | None = None) -> PrimFunc:
     """Calls a factory with the numbers in `values`, its defaults, and the defaults of `target`.
 
     The text "dynamic" for a value stands for `T.dynamic(name)`. Raises TG0501 for a missing value.
@@ -75,7 +77,7 @@ def instantiate(factory: Any, *, target: str = "cuda", values: dict[str, Any] | 
         if name in given:
             arguments[name] = dynamic(name) if given[name] == "dynamic" else given[name]
         elif isinstance(parameter.default, ByTarget):
-            arguments[name] = parameter.default.choose(target)
+            arguments[name] = parameter.default.choose(target, arch)
         elif parameter.default is parameter.empty and parameter.kind not in (parameter.VAR_POSITIONAL,
                                                                              parameter.VAR_KEYWORD):
             raise TilegenError("TG0501", f"{name} of {source.node.name} has no value", source.name_loc(),
@@ -94,10 +96,11 @@ def instantiate(factory: Any, *, target: str = "cuda", values: dict[str, Any] | 
     return kernel
 
 
-def _parse(function: Any, names: dict[str, Any], source: Source, target: str, values: dict[str, Any],
+def _parse(function: Any, names: dict[str, Any], source: Source, target: tuple[str, str], values: dict[str, Any],
            widened: dict, warp_tiles: dict) -> ir.Kernel:
     numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
-    builder = Builder(target, numbers, RESERVED)
+    builder = Builder(target[0], numbers, RESERVED)
+    builder.arch = target[1]
     builder.warp_tiles = warp_tiles
     parser = Parser(builder, Constants(builder, values), widened)
     token = activate(builder)

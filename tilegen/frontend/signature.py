@@ -48,7 +48,7 @@ class Signature:
     def _default(self, name: str, value: Any, node: ast.arg) -> None:
         parser, given = self.parser, self.parser.constants.values
         if isinstance(value, ByTarget):
-            value = value.choose(parser.builder.target)
+            value = value.choose(parser.builder.target, parser.builder.arch)
         if isinstance(value, Size):
             value = parser.size(value)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):

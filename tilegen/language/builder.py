@@ -53,6 +53,7 @@ class Builder:
     def __init__(self, target: str, numbers: dict[str, int | float | bool],
                  reserved: frozenset[str] = frozenset()):
         self.target = target
+        self.arch = ""
         self.reserved = reserved             # names that the emitted languages have already
         self.numbers = numbers               # the values of knobs and of sizes that are fixed
         self.loc: Loc | None = None          # of the call or statement that is being read

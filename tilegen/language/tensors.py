@@ -108,12 +108,14 @@ class ByTarget:
     default: Any
     by_target: tuple[tuple[str, Any], ...]
 
-    def choose(self, target: str) -> Any:
-        return dict(self.by_target).get(target, self.default)
+    def choose(self, target: str, arch: str = "") -> Any:
+        values = dict(self.by_target)
+        return values.get(arch, values.get(target, self.default))
 
 
 def by_target(default, **targets) -> ByTarget:
-    """A default of a parameter that differs by target: `BM=T.by_target(128, cpu=480)`."""
+    """A default of a parameter that differs by target: `BM=T.by_target(128, cpu=480)`. The name of an arch wins over
+    that of its target: `BK=T.by_target(32, sm_90a=64)`."""
     return ByTarget(default, tuple(sorted(targets.items())))
 
 

@@ -185,6 +185,7 @@ def _thread_constants(component: Component, members) -> list[Constant]:
     threads = ir.Var("THREADS", kind="knob")
     if component.arrangement in BY_WARP:
         warp = ir.Var("WARP", kind="knob")
+        fixed = component.arrangement == "wgmma"               # a warpgroup holds whole rows
         rows = Constant(
             component.warps.name.replace("_N", "_M", 1),
             component.threads_m // 8,
@@ -196,8 +197,8 @@ def _thread_constants(component: Component, members) -> list[Constant]:
                 component.warps.name,
                 component.threads_n // 4,
                 f"warps along the columns of {subject}",
-                legal="a power of two",
-                knob=True,
+                legal="" if fixed else "a power of two",
+                knob=not fixed,
             ),
             rows,
             Constant(component.m.name, component.threads_m, expr=arith.multiply(rows.var, ir.Const(8))),

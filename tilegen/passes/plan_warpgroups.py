@@ -230,6 +230,11 @@ def _registers(planner: Planner, groups: int) -> tuple[ir.Var, ir.Var] | None:
         ("COMPUTE_REGISTERS", _REGISTERS[groups][1], "registers of a thread that computes")))
     threads = ir.Var("THREADS", kind="knob")
     total = arith.add(arith.multiply(ir.Var("LOADERS", kind="knob"), few), arith.multiply(threads, many))
-    planner.check(arith.binary("<=", total, ir.Const(planner.target.register_file)),
-                  "an SM has no more registers")
+    registers = ir.Const(planner.target.register_file)
+    planner.check(arith.binary("<=", total, registers), "an SM has no more registers")
+    all_threads = arith.add(threads, ir.Var("LOADERS", kind="knob"))
+    for count, compared in ((few, "<="), (many, ">=")):
+        planner.check(arith.binary(compared, arith.multiply(count, all_threads), registers),
+                      "threads that load give registers to those that compute")
+        planner.check_multiple(count, ir.Const(8), "registers are exchanged by eights")
     return few, many
