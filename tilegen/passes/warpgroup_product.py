@@ -25,7 +25,8 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
                              f"tiles of {WGMMA_ROWS} rows in a warpgroup's part", knob=False,
                              expr=arith.divide(slots, ir.Const(2)))
     columns = int(choice.helper.split("n")[1].split("k")[0])
-    planner.check(arith.binary("==", gemm.c.extents[-1], ir.Const(columns)), f"{choice.helper} has {columns} columns: emit the file again for others")
+    planner.check(arith.binary("==", gemm.c.extents[-1], ir.Const(columns)),
+                  f"{choice.helper} has {columns} columns: emit the file again for others")
     name = {n: planner.fresh(*wanted) for n, wanted in _NAMES.items()}
     i, k = (ir.Var(name[n], kind="loop") for n in ("i", "k"))
     group = arith.multiply(ir.Call("device:warpgroup", (), int32), ir.Const(WGMMA_ROWS))
