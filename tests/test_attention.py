@@ -5,6 +5,8 @@ import pytest
 from generated_files import ARCHS, ROOT
 from generated_runs import run
 from tilegen import kernel_files
+from tilegen.build import nvrtc
+from tilegen.build.toolchain import compile_text
 
 TARGETS = sorted(ARCHS)
 
@@ -44,6 +46,23 @@ def test_forward_with_either_head_size(target, D):
     tiles = {"BM": 64, "BN": 32} if D == 128 and ARCHS[target] in ("gfx942", "xcore1000") else {}
     run(text_of("10_flash_attention", target, D=D, **tiles), {"Q": Q, "K": K, "V": V, "O": O})
     assert close(O, softmax(Q, K, True) @ V.astype("float64"))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("example", ["10_flash_attention", "20_flash_attention_causal_gqa", "21_flash_attention_varlen",
+                                     "22_flash_attention_backward"])
+def test_wide_heads_do_not_spill(example, arch):
+    """With D = 128 registers are short: loops are unrolled in part, and nothing goes to memory."""
+    special = kernel_files.find(f"examples/{example}.py").specialize(D=128).specialised("cuda", arch)
+    artifact = compile_text(special.source, nvrtc.find(), name=f"{example}.cu", target="cuda", arch=arch)
+    assert not artifact.findings and artifact.resources.stack == 0
+
+
+def test_loops_are_unrolled_in_part_only_where_registers_are_short():
+    whole, part = (text_of("10_flash_attention", "cuda", D=D) for D in (64, 128))
+    for head in ("for (int k = 0; k < D; k += MMA_K)", "for (int first = 0; first < BN * D;"):
+        assert f"#pragma unroll 4\n{' ' * 12}{head}" in part or f"#pragma unroll 4\n{' ' * 8}{head}" in part
+        assert f"#pragma unroll 4\n{' ' * 12}{head}" not in whole and f"#pragma unroll 4\n{' ' * 8}{head}" not in whole
 
 
 def test_maxima_that_grow_with_every_tile():

@@ -7,7 +7,8 @@ for (int ${ i } = 0; ${ i } < ${ e(slots_m, "<") }; ++${ i })
 //% if single
 {
 //% else
-#pragma unroll
+#pragma unroll<% if unroll %> ${ unroll }<% endif %>
+
 for (int ${ k } = 0; ${ k } < ${ e(depth, "<<") }; ${ k } += ${ step.name }) {
 //% endif
     const int ${ lane } = threadIdx.x % WARP;

@@ -93,6 +93,7 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         **_tile_values(planner, choice, rows, cols, name),
         "depth": depth,
         "single": single,
+        "unroll": 0,                             # mma steps at a time; 0: all
         "step": step,
         "helper": choice.helper,
         "clear": gemm.clear,
