@@ -53,9 +53,9 @@ PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, order_pipelines, expand_prints, single_elements, stage_reductions,
             place_annotated, route_fragments, pack_products, choose_instructions, stage_operands, plan_pipeline,
             plan_warpgroups, late_loads, infer_layouts, pad_shared, plan_stmatrix, plan_copies, plan_fills,
-            plan_atomics, plan_parallel, plan_mma, hoist_operands, spare_registers, plan_gemm, defer_sums, plan_reduce,
-            plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy,
-            order_blocks, check_complete),
+            plan_atomics, plan_parallel, plan_mma, hoist_operands, spare_registers, plan_gemm, defer_sums,
+            plan_reduce, plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers,
+            place_shared, plan_occupancy, order_blocks, check_complete),
     "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
 }
 
