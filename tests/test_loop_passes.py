@@ -119,7 +119,7 @@ def test_an_operand_that_stays_is_loaded_once():
     kernel = sums()
     assert len(planned(kernel, KeptOperand)) == 1
     text = text_of(kernel)
-    assert text.index("A_regs[k / MMA_K][tile_m], ") < text.index("cp_async_wait<STAGES - 2>();")
+    assert text.index("A_regs[k / MMA_K][tile_m],") < text.index("cp_async_wait<STAGES - 2>();")
     assert "// why: A_shared stays the same in the loop, and there are registers for it" in text
 
 

@@ -1,5 +1,7 @@
 """The plain loops of the self-test against the interpreter: random programs, then every statement."""
 
+import itertools
+
 import numpy
 import pytest
 from comparison import arrays, first_difference, parsed
@@ -13,15 +15,17 @@ from tilegen.dtypes import (
     bfloat16, bool_, float8_e4m3, float8_e5m2, float16, float32, float64, int8, int16, int32, int64, uint8,
     uint32, uint64,
 )
+from tilegen.emit.reference import obstacle
 from tilegen.interpret import run
 
-SEEDS = range(100, 124)
+FIRST_SEED, PROGRAMS = 100, 24
 UNITS = {"float16": 1e-3, "bfloat16": 8e-3, "float8_e4m3fn": 0.13, "float8_e5m2": 0.26}
 
 
 def test_random_programs(tmp_path):
-    programs = [draw_program(seed) for seed in SEEDS]
-    kernels = [parsed(program) for program in programs]
+    """The first so many programs that have plain loops: a view has none, and its file says so."""
+    drawn = ((program, parsed(program)) for program in map(draw_program, itertools.count(FIRST_SEED)))
+    programs, kernels = zip(*itertools.islice((pair for pair in drawn if not obstacle(pair[1])), PROGRAMS))
     for program, tile_program, reference in zip(programs, kernels, references(kernels, tmp_path)):
         expected, found = arrays(program), arrays(program)
         run(tile_program, expected)

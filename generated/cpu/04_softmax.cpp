@@ -60,7 +60,7 @@ static inline int32x8 lane_numbers() { return int32x8{0, 1, 2, 3, 4, 5, 6, 7}; }
 static constexpr float infinity() { return std::numeric_limits<float>::infinity(); }
 
 // Of a NaN and a number, the number.
-template <class V> static inline V max(V a, V b) { return (a > b) | (b != b) ? a : b; }
+template <class V> static inline V max(V a, V b) { return ((a > b) | (b != b)) ? a : b; }
 
 template <class V> static inline auto max_lanes(V x)
 {

@@ -161,7 +161,7 @@ template <class T> static inline auto broadcast(T x)
 }
 
 // Of a NaN and a number, the number.
-template <class V> static inline V max(V a, V b) { return (a > b) | (b != b) ? a : b; }
+template <class V> static inline V max(V a, V b) { return ((a > b) | (b != b)) ? a : b; }
 
 template <class V> static inline auto max_lanes(V x)
 {

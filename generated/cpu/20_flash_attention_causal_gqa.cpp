@@ -144,7 +144,7 @@ static inline float32x8 load_float32(const float* p) { return _mm256_loadu_ps(p)
 static constexpr float infinity() { return std::numeric_limits<float>::infinity(); }
 
 // Of a NaN and a number, the number.
-template <class V> static inline V max(V a, V b) { return (a > b) | (b != b) ? a : b; }
+template <class V> static inline V max(V a, V b) { return ((a > b) | (b != b)) ? a : b; }
 
 template <class V> static inline auto max_lanes(V x)
 {

@@ -143,7 +143,7 @@ static inline int32x8 lane_numbers() { return int32x8{0, 1, 2, 3, 4, 5, 6, 7}; }
 static inline float32x8 load_float32(const float* p) { return _mm256_loadu_ps(p); }
 
 // Of a NaN and a number, the number.
-template <class V> static inline V max(V a, V b) { return (a > b) | (b != b) ? a : b; }
+template <class V> static inline V max(V a, V b) { return ((a > b) | (b != b)) ? a : b; }
 
 template <class V> static inline auto max_lanes(V x)
 {

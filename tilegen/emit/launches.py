@@ -95,6 +95,6 @@ def merged(all_parts: list[Part]) -> tuple[list[Constant], tuple[Check, ...]]:
 
 def spoken(part: Part, target: Target) -> Spoken:
     """The launch in names of the file."""
-    threads = part.frame.threads if target.family == "gpu" else "1"
+    threads = _with_names(part.frame.threads, part.names) if target.family == "gpu" else "1"
     shared = part.frame.shared_bytes()
     return Spoken(part.frame.kernel, threads, part.names.get(shared, shared))

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import ir
+from tilegen.layout import Axis
+from tilegen.passes.plan_reduce import inside_warp
 from tilegen.passes.planner import Planner, unit
 from tilegen.plan import DeferredSum, Nest, NestPlan
 from tilegen.targets.base import Target
@@ -53,8 +55,9 @@ def _loop(planner: Planner, loop: ir.For, before: list[ir.Stmt]) -> tuple[ir.For
 def _total(planner: Planner, loop: ir.For, reduce: ir.Reduce) -> ir.Buffer | None:
     """The running sum that a reduction of the loop ends in, if nothing else is done with either."""
     part, axis = reduce.dst.buffer, planner.layout(reduce.src.buffer).axes[reduce.dim]
-    lanes = axis.threads > 1 and axis.threads & (axis.threads - 1) == 0 and axis.threads <= planner.target.warp_size
-    if reduce.op not in ("sum", "abssum") or axis.digit == "m" or not lanes or reduce.dst.extents != part.shape:
+    element = ir.Load(part, (ir.Const(0),) * len(part.shape))
+    if reduce.op not in ("sum", "abssum") or reduce.dst.extents != part.shape or \
+            _whole(planner, axis, element) is None:
         return None
     stores = [n for n in ir.walk(loop.body) if isinstance(n, ir.Store)]
     readers = {n.buffer for n in stores if part.name in {x.name for x in _loads(n.value)}}
@@ -110,7 +113,11 @@ def _meeting(planner: Planner, reduce: ir.Reduce, total: ir.Buffer) -> Nest:
     names = iter(planner.slot_names(tuple(axes), set()))
     loops = [None if unit(axis) else planner.slot_loop(axis, next(names)) for axis in axes]
     element = ir.Load(total, tuple(ir.Const(0) if loop is None else loop.var for loop in loops))
-    lanes = planner.layout(reduce.src.buffer).axes[reduce.dim].count_name
-    whole = ir.Call(f"device:sum_in_warp<{lanes}>", (element,), total.dtype.compute)
+    whole = _whole(planner, planner.layout(reduce.src.buffer).axes[reduce.dim], element)
     body = (ir.Store(total, element.indices, whole),)
     return Nest(NestPlan(tuple(x for x in loops if x), body, reason=_WHY, why=_WHY))
+
+
+def _whole(planner: Planner, axis: Axis, element: ir.Load) -> ir.Call | None:
+    """The sum of an element over the lanes of a row; None where these are not in one warp."""
+    return inside_warp(axis, "sum", element, element.dtype.compute, planner.target.warp_size)

@@ -10,6 +10,7 @@ it for GEMM, softmax and layernorm.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
@@ -33,7 +34,7 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     if plan.loaders:
         return kernel                                      # one block, whose threads exchange registers
     threads = next(c.value for c in plan.constants if c.name == "THREADS")
-    needed = max(_LEAST_REGISTERS, _live(kernel) + _operands(kernel) + _OTHER_REGISTERS)
+    needed = max(_LEAST_REGISTERS, _live(kernel) + _held(kernel) + _operands(kernel) + _OTHER_REGISTERS)
     blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), target.resident_threads // threads)
     blocks = min(blocks, target.resident_blocks)
     shared = plan.shared_bytes
@@ -75,6 +76,15 @@ def _live(kernel: ir.Kernel) -> int:
                 sizes[node.name] = layouts[node.name].registers * max(4, node.dtype.bytes) // 4
     return max((sum(sizes[n] for n, (first, last) in spans.items() if first <= p <= last)
                 for p in range(len(kernel.body))), default=0)
+
+
+def _held(kernel: ir.Kernel) -> int:
+    """Registers for the elements of a pipeline's next step, where they wait in a thread."""
+    env = knob_values(kernel) | {c.name: c.value for c in kernel.plan.constants}
+    waiting = {dict(c.options)["keep"].name for c in ir.walk(kernel.body)
+               if isinstance(c, ir.Copy) and "keep" in dict(c.options)}
+    arrays = [n.buffer for n in ir.walk(kernel.body) if isinstance(n, ir.Alloc) and n.buffer.name in waiting]
+    return sum(-(-prod(arith.evaluate(e, env) or 1 for e in b.shape) * b.dtype.bytes // 4) for b in arrays)
 
 
 def _is_zeroed(s: ir.Alloc) -> bool:

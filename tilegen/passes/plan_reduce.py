@@ -99,11 +99,8 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     if axis.threads == 1:
         return {"combined": partial, "why": "each thread holds the whole dimension"}
     power = axis.threads & (axis.threads - 1) == 0
-    if axis.arrangement == "quad" and axis.digit == "n" and axis.threads == 4:
-        call = ir.Call(f"device:{verb}_over_quads", (partial,), dtype)
-        return {"combined": call, "why": "the 4 threads of a row exchange values inside their warp"}
-    if axis.digit != "m" and power and axis.threads <= planner.target.warp_size:
-        call = ir.Call(f"device:{verb}_in_warp<{axis.count_name}>", (partial,), dtype)
+    call = inside_warp(axis, verb, partial, dtype, planner.target.warp_size)
+    if call is not None:
         return {"combined": call, "why": f"the {axis.threads} threads of a row exchange values inside their warp"}
     room = ir.Var(scratch_room(planner, dtype, scratch), dtype)
     if axis.digit == "m" and axis.arrangement:
@@ -117,6 +114,16 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     stride = axis.fast_name if axis.digit == "m" else "1"
     call = ir.Call(f"device:{verb}_across_threads<{axis.count_name}, {stride}>", (partial, room), dtype)
     return {"combined": call, "why": f"{axis.threads} threads hold parts of a column: through shared memory"}
+
+
+def inside_warp(axis: Axis, verb: str, value: ir.Expr, dtype: DType, lanes: int) -> ir.Call | None:
+    """`value` of all threads along an axis, combined inside of warps of so many lanes; None where one warp does not
+    hold them all."""
+    if axis.digit == "m" or axis.threads == 1 or axis.threads & (axis.threads - 1) or axis.threads > lanes:
+        return None
+    quads = axis.arrangement == "quad" and axis.digit == "n" and axis.threads == 4
+    name = f"{verb}_over_quads" if quads else f"{verb}_in_warp<{axis.count_name}>"
+    return ir.Call(f"device:{name}", (value,), dtype)
 
 
 def scratch_room(planner: Planner, dtype: DType, scratch) -> str:
