@@ -16,7 +16,7 @@ def gradients(Q: T.Tensor[("heads", "queries", "D"), "float16"],
               dQ: T.Tensor[("heads", "queries", "D"), "float32"],   # starts as zeros
               dK: T.Tensor[("heads", "keys", "D"), "float16"],
               dV: T.Tensor[("heads", "keys", "D"), "float16"],
-              BM=64, BN=64, D=64, stages=2):
+              BM=64, BN=T.by_target(64, sm_70=32), D=64, stages=2):
     with T.Kernel(T.ceildiv(keys, BN), heads, threads=128) as (bx, by):
         K_shared = T.alloc_shared((BN, D), "float16")
         V_shared = T.alloc_shared((BN, D), "float16")

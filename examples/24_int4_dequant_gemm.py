@@ -20,8 +20,9 @@ def pack(weights):
 @tilegen.jit
 def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("K // GROUP", "N", 16), "uint32"],
               scales: T.Tensor[("K // GROUP", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
-              BM=16, BN=T.by_target(128, hip=64, maca=64), BG=T.by_target(2, hip=1, maca=1), SPLIT=4,
-              stages=3, GROUP=128, threads=256, blocks=2):
+              BM=16, BN=T.by_target(128, hip=64, maca=64, sm_70=64),
+              BG=T.by_target(2, hip=1, maca=1), SPLIT=4,
+              stages=3, GROUP=128, threads=256, blocks=T.by_target(2, sm_70=1, sm_75=1)):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, threads=threads) as (bx, by, bz):
         A_shared = T.alloc_shared((BM, BG * GROUP), "float16")
         W_shared = T.alloc_shared((BG, BN, 16), "uint32")

@@ -184,19 +184,19 @@ static void int4_gemm_block(Tiles& t, const float16* __restrict__ A, const unsig
 {
     const int columns = std::min(BM, M - by * BM);
     const int col_count = std::min(BN, N - bx * BN);
-    fill(t.ones, 1.0f);                       // 24_int4_dequant_gemm.py:35  T.fill(ones, 1)
-    fill(t.C_local, 0.0f);                    // 24_int4_dequant_gemm.py:36  T.clear(C_local)
+    fill(t.ones, 1.0f);                       // 24_int4_dequant_gemm.py:36  T.fill(ones, 1)
+    fill(t.C_local, 0.0f);                    // 24_int4_dequant_gemm.py:37  T.clear(C_local)
 
-    // 24_int4_dequant_gemm.py:37  steps = T.ceildiv(K // GROUP, BG * SPLIT)
+    // 24_int4_dequant_gemm.py:38  steps = T.ceildiv(K // GROUP, BG * SPLIT)
     const int steps = (K / GROUP + BG * SPLIT - 1) / (BG * SPLIT);
 
-    // 24_int4_dequant_gemm.py:38  for ko in T.Pipelined(steps, num_stages=stages):
+    // 24_int4_dequant_gemm.py:39  for ko in T.Pipelined(steps, num_stages=stages):
     for (int ko = 0; ko < steps; ++ko) {
-        // 24_int4_dequant_gemm.py:39  T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_s ...
+        // 24_int4_dequant_gemm.py:40  T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_s ...
         const int depth = std::min(BG * GROUP, K - (bz * steps + ko) * BG * GROUP);
         fill(t.A_shared, 0.0f);
         pack_rows(t.A_shared, &A[by * BM * K + (bz * steps + ko) * BG * GROUP], K, columns, depth);
-        // 24_int4_dequant_gemm.py:40  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
+        // 24_int4_dequant_gemm.py:41  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
         for (int tile_depth = 0; tile_depth < BG; ++tile_depth)
             for (int row = 0; row < BN; ++row)
                 for (int col = 0; col < 16; ++col)
@@ -204,16 +204,16 @@ static void int4_gemm_block(Tiles& t, const float16* __restrict__ A, const unsig
                         (bz * steps + ko) * BG + tile_depth < K / GROUP && bx * BN + row < N
                         ? W[(((bz * steps + ko) * BG + tile_depth) * N + bx * BN + row) * 16 + col]
                         : 0;
-        // 24_int4_dequant_gemm.py:41  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
+        // 24_int4_dequant_gemm.py:42  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
         for (int row = 0; row < BG; ++row)
             for (int col = 0; col < col_count; col += LANES)
                 store_float16(&t.scale[row][col],
                               load_float16_first(&scales[((bz * steps + ko) * BG + row) * N
                               + bx * BN + col], (bz * steps + ko) * BG + row < K / GROUP
                               ? col_count - col : 0));
-        // 24_int4_dequant_gemm.py:42  for g in T.unroll(BG):
+        // 24_int4_dequant_gemm.py:43  for g in T.unroll(BG):
         for (int g = 0; g < BG; ++g) {
-            // 24_int4_dequant_gemm.py:43  for i, j in T.Parallel(BN, GROUP):         # the bits ...
+            // 24_int4_dequant_gemm.py:44  for i, j in T.Parallel(BN, GROUP):         # the bits ...
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < GROUP; ++j) {
                     const unsigned word = t.W_shared[g][i][j / 32 * 4 + j % 8 / 2];
@@ -221,19 +221,19 @@ static void int4_gemm_block(Tiles& t, const float16* __restrict__ A, const unsig
                         bits_as<float16>((unsigned short)(SIXTEEN
                         | (((word >> (j % 32 / 8 * 4 + j % 2 * 16)) & 15) << 6)));
                 }
-            // 24_int4_dequant_gemm.py:48  T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + ...
+            // 24_int4_dequant_gemm.py:49  T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + ...
             fill(t.group, 0.0f);
             for (int row = 0; row < BN; row += MR)
                 for (int col = 0; col < BM; col += NR)
                     multiply(t.weights[row / MR], t.A_shared[col / NR] + g * GROUP,
                              t.group[row / MR][col / NR], GROUP);
-            // 24_int4_dequant_gemm.py:49  T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + ...
+            // 24_int4_dequant_gemm.py:50  T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + ...
             fill(t.sums, 0.0f);
             for (int row = 0; row < BN; row += MR)
                 for (int col = 0; col < BM; col += NR)
                     multiply(t.ones[row / MR], t.A_shared[col / NR] + g * GROUP,
                              t.sums[row / MR][col / NR], GROUP);
-            // 24_int4_dequant_gemm.py:50  for i, j in T.Parallel(BN, BM):
+            // 24_int4_dequant_gemm.py:51  for i, j in T.Parallel(BN, BM):
             for (int i = 0; i < col_count; ++i)
                 for (int j = 0; j < columns; j += LANES)
                     store_float32(&t.C_local[i][j],
@@ -244,7 +244,7 @@ static void int4_gemm_block(Tiles& t, const float16* __restrict__ A, const unsig
         }
     }
 
-    // 24_int4_dequant_gemm.py:52  for i, j in T.Parallel(BN, BM):
+    // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
     for (int i = 0; i < col_count; ++i)
         for (int j = 0; j < columns; ++j)
             atomic_add(&C[(by * BM + j) * N + bx * BN + i], t.C_local[i][j]);
@@ -257,7 +257,7 @@ extern "C" void int4_gemm(const float16* __restrict__ A, const unsigned* __restr
 #pragma omp parallel
     {
         Tiles& t = thread_tiles();
-        // 24_int4_dequant_gemm.py:25  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
+        // 24_int4_dequant_gemm.py:26  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
 #pragma omp for collapse(3) schedule(dynamic)  // blocks at the edges are smaller
         for (int bz = 0; bz < SPLIT; ++bz)
             for (int by = 0; by < (M + BM - 1) / BM; ++by)
@@ -275,9 +275,9 @@ extern "C" void int4_gemm(const float16* __restrict__ A, const unsigned* __restr
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:21",
 //   "ir": "sha256:d53f568e51818b78",
-//   "map": {"35": [187, 187], "36": [188, 189], "37": [190, 192], "38": [193, 194], "39": [195,
-//     198], "40": [199, 206], "41": [207, 213], "42": [214, 215], "43": [216, 223], "48": [224,
-//     229], "49": [230, 235], "50": [236, 246], "52": [247, 259], "25": [260, 266]}}
+//   "map": {"36": [187, 187], "37": [188, 189], "38": [190, 192], "39": [193, 194], "40": [195,
+//     198], "41": [199, 206], "42": [207, 213], "43": [214, 215], "44": [216, 223], "49": [224,
+//     229], "50": [230, 235], "51": [236, 246], "53": [247, 259], "26": [260, 266]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -373,7 +373,7 @@ static To bits_on_host(From from)
 static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                       const Tensor<host_float16>& scales, Tensor<float>& C, int M, int K, int N)
 {
-    // 24_int4_dequant_gemm.py:25  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
+    // 24_int4_dequant_gemm.py:26  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
     for (int bz = 0; bz < SPLIT; ++bz)
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
@@ -385,36 +385,36 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                 auto sums = std::make_unique<double[][BM]>(BN);
                 auto group = std::make_unique<double[][BM]>(BN);
                 auto C_local = std::make_unique<double[][BM]>(BN);
-                // 24_int4_dequant_gemm.py:35  T.fill(ones, 1)
+                // 24_int4_dequant_gemm.py:36  T.fill(ones, 1)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < GROUP; ++j)
                         ones[i][j] = 1.0;
-                // 24_int4_dequant_gemm.py:36  T.clear(C_local)
+                // 24_int4_dequant_gemm.py:37  T.clear(C_local)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         C_local[i][j] = 0.0;
-                // 24_int4_dequant_gemm.py:37  steps = T.ceildiv(K // GROUP, BG * SPLIT)
+                // 24_int4_dequant_gemm.py:38  steps = T.ceildiv(K // GROUP, BG * SPLIT)
                 const int steps = (K / GROUP + BG * SPLIT - 1) / (BG * SPLIT);
-                // 24_int4_dequant_gemm.py:38  for ko in T.Pipelined(steps, num_stages=stages):
+                // 24_int4_dequant_gemm.py:39  for ko in T.Pipelined(steps, num_stages=stages):
                 for (int ko = 0; ko < steps; ++ko) {
-                    // 24_int4_dequant_gemm.py:39  T.copy(A[by * BM, (bz * steps + ko) * BG * ...
+                    // 24_int4_dequant_gemm.py:40  T.copy(A[by * BM, (bz * steps + ko) * BG * ...
                     for (int i = 0; i < BM; ++i)
                         for (int j = 0; j < BG * GROUP; ++j)
                             A_shared[i][j] = A[{by * BM + i, (bz * steps + ko) * BG * GROUP + j}];
-                    // 24_int4_dequant_gemm.py:40  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0],
+                    // 24_int4_dequant_gemm.py:41  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0],
                     //     W_shared)
                     for (int i = 0; i < BG; ++i)
                         for (int j = 0; j < BN; ++j)
                             for (int k = 0; k < 16; ++k)
                                 W_shared[i][j][k] = W[{(bz * steps + ko) * BG + i, bx * BN + j, k}];
-                    // 24_int4_dequant_gemm.py:41  T.copy(scales[(bz * steps + ko) * BG, bx * BN],
+                    // 24_int4_dequant_gemm.py:42  T.copy(scales[(bz * steps + ko) * BG, bx * BN],
                     //     scale)
                     for (int i = 0; i < BG; ++i)
                         for (int j = 0; j < BN; ++j)
                             scale[i][j] = scales[{(bz * steps + ko) * BG + i, bx * BN + j}];
-                    // 24_int4_dequant_gemm.py:42  for g in T.unroll(BG):
+                    // 24_int4_dequant_gemm.py:43  for g in T.unroll(BG):
                     for (int g = 0; g < BG; ++g) {
-                        // 24_int4_dequant_gemm.py:43  for i, j in T.Parallel(BN, GROUP):        ...
+                        // 24_int4_dequant_gemm.py:44  for i, j in T.Parallel(BN, GROUP):        ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < GROUP; ++j) {
                                 const unsigned word = W_shared[g][i][j / 32 * 4 + j % 8 / 2];
@@ -425,7 +425,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                                 weights[i][j] =
                                     double(host_float16(double(bits_on_host<host_float16>(bits))));
                             }
-                        // 24_int4_dequant_gemm.py:48  T.gemm(weights, A_shared[:, g * GROUP:g * ...
+                        // 24_int4_dequant_gemm.py:49  T.gemm(weights, A_shared[:, g * GROUP:g * ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 group[i][j] = 0.0;
@@ -433,7 +433,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                             for (int j = 0; j < BM; ++j)
                                 for (int k = 0; k < GROUP; ++k)
                                     group[i][j] += weights[i][k] * A_shared[j][g * GROUP + k];
-                        // 24_int4_dequant_gemm.py:49  T.gemm(ones, A_shared[:, g * GROUP:g * ...
+                        // 24_int4_dequant_gemm.py:50  T.gemm(ones, A_shared[:, g * GROUP:g * ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 sums[i][j] = 0.0;
@@ -441,13 +441,13 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                             for (int j = 0; j < BM; ++j)
                                 for (int k = 0; k < GROUP; ++k)
                                     sums[i][j] += ones[i][k] * A_shared[j][g * GROUP + k];
-                        // 24_int4_dequant_gemm.py:50  for i, j in T.Parallel(BN, BM):
+                        // 24_int4_dequant_gemm.py:51  for i, j in T.Parallel(BN, BM):
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 C_local[i][j] += (group[i][j] - 24.0 * sums[i][j]) * scale[g][i];
                     }
                 }
-                // 24_int4_dequant_gemm.py:52  for i, j in T.Parallel(BN, BM):
+                // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         C.set({by * BM + j, bx * BN + i},

@@ -245,36 +245,36 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 24_int4_dequant_gemm.py:25  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
+    // 24_int4_dequant_gemm.py:26  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
     const int bx = blockIdx.x, by = blockIdx.y, bz = blockIdx.z;
 
-    // 24_int4_dequant_gemm.py:29  weights = T.alloc_fragment((BN, GROUP), "float16")
+    // 24_int4_dequant_gemm.py:30  weights = T.alloc_fragment((BN, GROUP), "float16")
     float16 weights[SUMS_ROWS][WEIGHTS_COLS];
 
-    // 24_int4_dequant_gemm.py:30  ones = T.alloc_fragment((BN, GROUP), "float16")
+    // 24_int4_dequant_gemm.py:31  ones = T.alloc_fragment((BN, GROUP), "float16")
     float16 ones[SUMS_ROWS][ONES_COLS];
 
-    // 24_int4_dequant_gemm.py:31  sums = T.alloc_fragment((BN, BM), "float32")       # o ...
+    // 24_int4_dequant_gemm.py:32  sums = T.alloc_fragment((BN, BM), "float32")       # o ...
     float sums[SUMS_ROWS][SUMS_COLS];
 
-    // 24_int4_dequant_gemm.py:32  group = T.alloc_fragment((BN, BM), "float32")      # t ...
+    // 24_int4_dequant_gemm.py:33  group = T.alloc_fragment((BN, BM), "float32")      # t ...
     float group[SUMS_ROWS][SUMS_COLS];
 
-    // 24_int4_dequant_gemm.py:35  T.fill(ones, 1)
+    // 24_int4_dequant_gemm.py:36  T.fill(ones, 1)
     #pragma unroll
     for (int r = 0; r < SUMS_ROWS; ++r)
         #pragma unroll
         for (int c = 0; c < ONES_COLS; ++c)
             ones[r][c] = 1.0f;
-    float C_local[SUMS_ROWS][SUMS_COLS] = {};  // 24_int4_dequant_gemm.py:36  T.clear(C_local)
+    float C_local[SUMS_ROWS][SUMS_COLS] = {};  // 24_int4_dequant_gemm.py:37  T.clear(C_local)
 
-    // 24_int4_dequant_gemm.py:37  steps = T.ceildiv(K // GROUP, BG * SPLIT)
+    // 24_int4_dequant_gemm.py:38  steps = T.ceildiv(K // GROUP, BG * SPLIT)
     const int steps = (K / GROUP + BG * SPLIT - 1) / (BG * SPLIT);
 
     const int ko_steps = steps;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
-        // 24_int4_dequant_gemm.py:39  T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_s ...
+        // 24_int4_dequant_gemm.py:40  T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_s ...
         // the whole tile exists
         if (by * BM + BM <= M && (bz * steps + ko) * BG * GROUP + BG * GROUP <= K && K % A_VEC == 0
             && is_aligned<A_VEC>(A)) {
@@ -297,7 +297,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
             }
         }
 
-        // 24_int4_dequant_gemm.py:40  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
+        // 24_int4_dequant_gemm.py:41  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
         // the whole tile exists
         if ((bz * steps + ko) * BG + BG <= K / GROUP && bx * BN + BN <= N && is_aligned<W_VEC>(W)) {
             #pragma unroll
@@ -320,7 +320,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
             }
         }
 
-        // 24_int4_dequant_gemm.py:41  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
+        // 24_int4_dequant_gemm.py:42  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
         // the whole tile exists
         if ((bz * steps + ko) * BG + BG <= K / GROUP && bx * BN + BN <= N && N % SCALE_VEC == 0
             && is_aligned<SCALE_VEC>(scales)) {
@@ -339,7 +339,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         }
     };
 
-    // 24_int4_dequant_gemm.py:38  for ko in T.Pipelined(steps, num_stages=stages):
+    // 24_int4_dequant_gemm.py:39  for ko in T.Pipelined(steps, num_stages=stages):
     for (int ko = 0; ko < stages - 1; ++ko) {
         if (ko < ko_steps) load_stage(ko);
         cp_async_commit();
@@ -351,10 +351,10 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         cp_async_commit();
 
         const int stage = ko % stages;
-        // 24_int4_dequant_gemm.py:42  for g in T.unroll(BG):
+        // 24_int4_dequant_gemm.py:43  for g in T.unroll(BG):
         #pragma unroll
         for (int g = 0; g < BG; ++g) {
-            // 24_int4_dequant_gemm.py:43  for i, j in T.Parallel(BN, GROUP):         # the bits ...
+            // 24_int4_dequant_gemm.py:44  for i, j in T.Parallel(BN, GROUP):         # the bits ...
             #pragma unroll
             for (int r = 0; r < SUMS_ROWS; ++r) {
                 const int i = sums_row(r);
@@ -373,7 +373,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                     }
                 }
             }
-            // 24_int4_dequant_gemm.py:48  T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + ...
+            // 24_int4_dequant_gemm.py:49  T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + ...
             #pragma unroll
             for (int tile_m = 0; tile_m < 2 * SUMS_TILES_M; ++tile_m)
                 #pragma unroll
@@ -403,7 +403,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                         mma_m16n8k16_f16(&group[2 * tile_m][2 * tile_n],
                                          &group[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
             }
-            // 24_int4_dequant_gemm.py:49  T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + ...
+            // 24_int4_dequant_gemm.py:50  T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + ...
             #pragma unroll
             for (int tile_m = 0; tile_m < 2 * SUMS_TILES_M; ++tile_m)
                 #pragma unroll
@@ -433,7 +433,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                         mma_m16n8k16_f16(&sums[2 * tile_m][2 * tile_n],
                                          &sums[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
             }
-            // 24_int4_dequant_gemm.py:50  for i, j in T.Parallel(BN, BM):
+            // 24_int4_dequant_gemm.py:51  for i, j in T.Parallel(BN, BM):
             #pragma unroll
             for (int r = 0; r < SUMS_ROWS; ++r) {
                 const int i = sums_row(r);
@@ -444,7 +444,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         }
     }
 
-    // 24_int4_dequant_gemm.py:52  for i, j in T.Parallel(BN, BM):
+    // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
     #pragma unroll
     for (int r = 0; r < SUMS_ROWS; ++r) {
         const int i = sums_row(r);
@@ -468,10 +468,10 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:21",
 //   "ir": "sha256:d53f568e51818b78",
-//   "map": {"25": [248, 250], "29": [251, 253], "30": [254, 256], "31": [257, 259], "32": [260,
-//     262], "35": [263, 268], "36": [269, 270], "37": [271, 276], "39": [277, 299], "40": [300,
-//     322], "41": [323, 341], "38": [342, 353], "42": [354, 356], "43": [357, 375], "48": [376,
-//     405], "49": [406, 435], "50": [436, 446], "52": [447, 457]}}
+//   "map": {"26": [248, 250], "30": [251, 253], "31": [254, 256], "32": [257, 259], "33": [260,
+//     262], "36": [263, 268], "37": [269, 270], "38": [271, 276], "40": [277, 299], "41": [300,
+//     322], "42": [323, 341], "39": [342, 353], "43": [354, 356], "44": [357, 375], "49": [376,
+//     405], "50": [406, 435], "51": [436, 446], "53": [447, 457]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -566,7 +566,7 @@ static To bits_on_host(From from)
 static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                       const Tensor<host_float16>& scales, Tensor<float>& C, int M, int K, int N)
 {
-    // 24_int4_dequant_gemm.py:25  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
+    // 24_int4_dequant_gemm.py:26  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
     for (int bz = 0; bz < SPLIT; ++bz)
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
@@ -578,36 +578,36 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                 auto sums = std::make_unique<double[][BM]>(BN);
                 auto group = std::make_unique<double[][BM]>(BN);
                 auto C_local = std::make_unique<double[][BM]>(BN);
-                // 24_int4_dequant_gemm.py:35  T.fill(ones, 1)
+                // 24_int4_dequant_gemm.py:36  T.fill(ones, 1)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < GROUP; ++j)
                         ones[i][j] = 1.0;
-                // 24_int4_dequant_gemm.py:36  T.clear(C_local)
+                // 24_int4_dequant_gemm.py:37  T.clear(C_local)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         C_local[i][j] = 0.0;
-                // 24_int4_dequant_gemm.py:37  steps = T.ceildiv(K // GROUP, BG * SPLIT)
+                // 24_int4_dequant_gemm.py:38  steps = T.ceildiv(K // GROUP, BG * SPLIT)
                 const int steps = (K / GROUP + BG * SPLIT - 1) / (BG * SPLIT);
-                // 24_int4_dequant_gemm.py:38  for ko in T.Pipelined(steps, num_stages=stages):
+                // 24_int4_dequant_gemm.py:39  for ko in T.Pipelined(steps, num_stages=stages):
                 for (int ko = 0; ko < steps; ++ko) {
-                    // 24_int4_dequant_gemm.py:39  T.copy(A[by * BM, (bz * steps + ko) * BG * ...
+                    // 24_int4_dequant_gemm.py:40  T.copy(A[by * BM, (bz * steps + ko) * BG * ...
                     for (int i = 0; i < BM; ++i)
                         for (int j = 0; j < BG * GROUP; ++j)
                             A_shared[i][j] = A[{by * BM + i, (bz * steps + ko) * BG * GROUP + j}];
-                    // 24_int4_dequant_gemm.py:40  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0],
+                    // 24_int4_dequant_gemm.py:41  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0],
                     //     W_shared)
                     for (int i = 0; i < BG; ++i)
                         for (int j = 0; j < BN; ++j)
                             for (int k = 0; k < 16; ++k)
                                 W_shared[i][j][k] = W[{(bz * steps + ko) * BG + i, bx * BN + j, k}];
-                    // 24_int4_dequant_gemm.py:41  T.copy(scales[(bz * steps + ko) * BG, bx * BN],
+                    // 24_int4_dequant_gemm.py:42  T.copy(scales[(bz * steps + ko) * BG, bx * BN],
                     //     scale)
                     for (int i = 0; i < BG; ++i)
                         for (int j = 0; j < BN; ++j)
                             scale[i][j] = scales[{(bz * steps + ko) * BG + i, bx * BN + j}];
-                    // 24_int4_dequant_gemm.py:42  for g in T.unroll(BG):
+                    // 24_int4_dequant_gemm.py:43  for g in T.unroll(BG):
                     for (int g = 0; g < BG; ++g) {
-                        // 24_int4_dequant_gemm.py:43  for i, j in T.Parallel(BN, GROUP):        ...
+                        // 24_int4_dequant_gemm.py:44  for i, j in T.Parallel(BN, GROUP):        ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < GROUP; ++j) {
                                 const unsigned word = W_shared[g][i][j / 32 * 4 + j % 8 / 2];
@@ -618,7 +618,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                                 weights[i][j] =
                                     double(host_float16(double(bits_on_host<host_float16>(bits))));
                             }
-                        // 24_int4_dequant_gemm.py:48  T.gemm(weights, A_shared[:, g * GROUP:g * ...
+                        // 24_int4_dequant_gemm.py:49  T.gemm(weights, A_shared[:, g * GROUP:g * ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 group[i][j] = 0.0;
@@ -626,7 +626,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                             for (int j = 0; j < BM; ++j)
                                 for (int k = 0; k < GROUP; ++k)
                                     group[i][j] += weights[i][k] * A_shared[j][g * GROUP + k];
-                        // 24_int4_dequant_gemm.py:49  T.gemm(ones, A_shared[:, g * GROUP:g * ...
+                        // 24_int4_dequant_gemm.py:50  T.gemm(ones, A_shared[:, g * GROUP:g * ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 sums[i][j] = 0.0;
@@ -634,13 +634,13 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                             for (int j = 0; j < BM; ++j)
                                 for (int k = 0; k < GROUP; ++k)
                                     sums[i][j] += ones[i][k] * A_shared[j][g * GROUP + k];
-                        // 24_int4_dequant_gemm.py:50  for i, j in T.Parallel(BN, BM):
+                        // 24_int4_dequant_gemm.py:51  for i, j in T.Parallel(BN, BM):
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 C_local[i][j] += (group[i][j] - 24.0 * sums[i][j]) * scale[g][i];
                     }
                 }
-                // 24_int4_dequant_gemm.py:52  for i, j in T.Parallel(BN, BM):
+                // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         C.set({by * BM + j, bx * BN + i},

@@ -199,38 +199,38 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 24_int4_dequant_gemm.py:25  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
+    // 24_int4_dequant_gemm.py:26  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
     const int bx = blockIdx.x, by = blockIdx.y, bz = blockIdx.z;
 
-    // 24_int4_dequant_gemm.py:29  weights = T.alloc_fragment((BN, GROUP), "float16")
+    // 24_int4_dequant_gemm.py:30  weights = T.alloc_fragment((BN, GROUP), "float16")
     float16 weights[WEIGHTS_ROWS][WEIGHTS_COLS];
 
-    // 24_int4_dequant_gemm.py:30  ones = T.alloc_fragment((BN, GROUP), "float16")
+    // 24_int4_dequant_gemm.py:31  ones = T.alloc_fragment((BN, GROUP), "float16")
     float16 ones[ONES_ROWS][ONES_COLS];
 
-    // 24_int4_dequant_gemm.py:31  sums = T.alloc_fragment((BN, BM), "float32")       # o ...
+    // 24_int4_dequant_gemm.py:32  sums = T.alloc_fragment((BN, BM), "float32")       # o ...
     float sums[SUMS_ROWS][SUMS_COLS];
 
-    // 24_int4_dequant_gemm.py:32  group = T.alloc_fragment((BN, BM), "float32")      # t ...
+    // 24_int4_dequant_gemm.py:33  group = T.alloc_fragment((BN, BM), "float32")      # t ...
     float group[SUMS_ROWS][SUMS_COLS];
 
-    // 24_int4_dequant_gemm.py:35  T.fill(ones, 1)
+    // 24_int4_dequant_gemm.py:36  T.fill(ones, 1)
     #pragma unroll
     for (int r = 0; r < ONES_ROWS; ++r)
         #pragma unroll
         for (int c = 0; c < ONES_COLS; ++c)
             ones[r][c] = 1.0f;
-    float C_local[SUMS_ROWS][SUMS_COLS] = {};  // 24_int4_dequant_gemm.py:36  T.clear(C_local)
+    float C_local[SUMS_ROWS][SUMS_COLS] = {};  // 24_int4_dequant_gemm.py:37  T.clear(C_local)
 
-    // 24_int4_dequant_gemm.py:37  steps = T.ceildiv(K // GROUP, BG * SPLIT)
+    // 24_int4_dequant_gemm.py:38  steps = T.ceildiv(K // GROUP, BG * SPLIT)
     const int steps = (K / GROUP + BG * SPLIT - 1) / (BG * SPLIT);
 
-    // 24_int4_dequant_gemm.py:38  for ko in T.Pipelined(steps, num_stages=stages):
+    // 24_int4_dequant_gemm.py:39  for ko in T.Pipelined(steps, num_stages=stages):
     // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and the
     //     256 threads have no equal shares of scale
     for (int ko = 0; ko < steps; ++ko) {
         __syncthreads();  // why: nobody still reads A_shared when it is overwritten
-        // 24_int4_dequant_gemm.py:39  T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_s ...
+        // 24_int4_dequant_gemm.py:40  T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_s ...
         // the whole tile exists
         if (by * BM + BM <= M && (bz * steps + ko) * BG * GROUP + BG * GROUP <= K && K % A_VEC == 0
             && is_aligned<A_VEC>(A)) {
@@ -250,7 +250,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
             }
         }
-        // 24_int4_dequant_gemm.py:40  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
+        // 24_int4_dequant_gemm.py:41  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
         // the whole tile exists
         if ((bz * steps + ko) * BG + BG <= K / GROUP && bx * BN + BN <= N && is_aligned<W_VEC>(W)) {
             #pragma unroll
@@ -272,18 +272,18 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                                    ? W_VEC : 0);
             }
         }
-        // 24_int4_dequant_gemm.py:41  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
+        // 24_int4_dequant_gemm.py:42  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
         for (int e = threadIdx.x; e < BG * BN; e += THREADS) {
             const int row = e / BN, col = e % BN;
             const int scales_row = (bz * steps + ko) * BG + row, n = bx * BN + col;
             s.scale[row][col] = scales_row < K / GROUP && n < N ? float(scales[scales_row * N + n])
                 : 0.0f;
         }
-        // 24_int4_dequant_gemm.py:42  for g in T.unroll(BG):
+        // 24_int4_dequant_gemm.py:43  for g in T.unroll(BG):
         #pragma unroll
         for (int g = 0; g < BG; ++g) {
             __syncthreads();  // why: W_shared is complete before it is read
-            // 24_int4_dequant_gemm.py:43  for i, j in T.Parallel(BN, GROUP):         # the bits ...
+            // 24_int4_dequant_gemm.py:44  for i, j in T.Parallel(BN, GROUP):         # the bits ...
             #pragma unroll
             for (int r = 0; r < WEIGHTS_ROWS; ++r) {
                 const int i = weights_row(r);
@@ -297,7 +297,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                     weights[r][c] = bits_as<float16>(bits);
                 }
             }
-            // 24_int4_dequant_gemm.py:48  T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + ...
+            // 24_int4_dequant_gemm.py:49  T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + ...
             #pragma unroll
             for (int r = 0; r < WEIGHTS_ROWS; ++r) {
                 const int row = weights_row(r);
@@ -333,7 +333,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                         }
                 }
             }
-            // 24_int4_dequant_gemm.py:49  T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + ...
+            // 24_int4_dequant_gemm.py:50  T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + ...
             #pragma unroll
             for (int r = 0; r < ONES_ROWS; ++r) {
                 const int row = ones_row(r);
@@ -369,7 +369,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                         }
                 }
             }
-            // 24_int4_dequant_gemm.py:50  for i, j in T.Parallel(BN, BM):
+            // 24_int4_dequant_gemm.py:51  for i, j in T.Parallel(BN, BM):
             #pragma unroll
             for (int r = 0; r < SUMS_ROWS; ++r) {
                 const int i = sums_row(r);
@@ -380,7 +380,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         }
     }
 
-    // 24_int4_dequant_gemm.py:52  for i, j in T.Parallel(BN, BM):
+    // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
     #pragma unroll
     for (int r = 0; r < SUMS_ROWS; ++r) {
         const int i = sums_row(r);
@@ -405,10 +405,10 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:21",
 //   "ir": "sha256:2094f734216d0628",
-//   "map": {"25": [202, 204], "29": [205, 207], "30": [208, 210], "31": [211, 213], "32": [214,
-//     216], "35": [217, 222], "36": [223, 224], "37": [225, 227], "38": [228, 232], "39": [233,
-//     252], "40": [253, 274], "41": [275, 281], "42": [282, 285], "43": [286, 299], "48": [300,
-//     335], "49": [336, 371], "50": [372, 382], "52": [383, 393]}}
+//   "map": {"26": [202, 204], "30": [205, 207], "31": [208, 210], "32": [211, 213], "33": [214,
+//     216], "36": [217, 222], "37": [223, 224], "38": [225, 227], "39": [228, 232], "40": [233,
+//     252], "41": [253, 274], "42": [275, 281], "43": [282, 285], "44": [286, 299], "49": [300,
+//     335], "50": [336, 371], "51": [372, 382], "53": [383, 393]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -503,7 +503,7 @@ static To bits_on_host(From from)
 static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                       const Tensor<host_float16>& scales, Tensor<float>& C, int M, int K, int N)
 {
-    // 24_int4_dequant_gemm.py:25  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
+    // 24_int4_dequant_gemm.py:26  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
     for (int bz = 0; bz < SPLIT; ++bz)
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
@@ -515,36 +515,36 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                 auto sums = std::make_unique<double[][BM]>(BN);
                 auto group = std::make_unique<double[][BM]>(BN);
                 auto C_local = std::make_unique<double[][BM]>(BN);
-                // 24_int4_dequant_gemm.py:35  T.fill(ones, 1)
+                // 24_int4_dequant_gemm.py:36  T.fill(ones, 1)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < GROUP; ++j)
                         ones[i][j] = 1.0;
-                // 24_int4_dequant_gemm.py:36  T.clear(C_local)
+                // 24_int4_dequant_gemm.py:37  T.clear(C_local)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         C_local[i][j] = 0.0;
-                // 24_int4_dequant_gemm.py:37  steps = T.ceildiv(K // GROUP, BG * SPLIT)
+                // 24_int4_dequant_gemm.py:38  steps = T.ceildiv(K // GROUP, BG * SPLIT)
                 const int steps = (K / GROUP + BG * SPLIT - 1) / (BG * SPLIT);
-                // 24_int4_dequant_gemm.py:38  for ko in T.Pipelined(steps, num_stages=stages):
+                // 24_int4_dequant_gemm.py:39  for ko in T.Pipelined(steps, num_stages=stages):
                 for (int ko = 0; ko < steps; ++ko) {
-                    // 24_int4_dequant_gemm.py:39  T.copy(A[by * BM, (bz * steps + ko) * BG * ...
+                    // 24_int4_dequant_gemm.py:40  T.copy(A[by * BM, (bz * steps + ko) * BG * ...
                     for (int i = 0; i < BM; ++i)
                         for (int j = 0; j < BG * GROUP; ++j)
                             A_shared[i][j] = A[{by * BM + i, (bz * steps + ko) * BG * GROUP + j}];
-                    // 24_int4_dequant_gemm.py:40  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0],
+                    // 24_int4_dequant_gemm.py:41  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0],
                     //     W_shared)
                     for (int i = 0; i < BG; ++i)
                         for (int j = 0; j < BN; ++j)
                             for (int k = 0; k < 16; ++k)
                                 W_shared[i][j][k] = W[{(bz * steps + ko) * BG + i, bx * BN + j, k}];
-                    // 24_int4_dequant_gemm.py:41  T.copy(scales[(bz * steps + ko) * BG, bx * BN],
+                    // 24_int4_dequant_gemm.py:42  T.copy(scales[(bz * steps + ko) * BG, bx * BN],
                     //     scale)
                     for (int i = 0; i < BG; ++i)
                         for (int j = 0; j < BN; ++j)
                             scale[i][j] = scales[{(bz * steps + ko) * BG + i, bx * BN + j}];
-                    // 24_int4_dequant_gemm.py:42  for g in T.unroll(BG):
+                    // 24_int4_dequant_gemm.py:43  for g in T.unroll(BG):
                     for (int g = 0; g < BG; ++g) {
-                        // 24_int4_dequant_gemm.py:43  for i, j in T.Parallel(BN, GROUP):        ...
+                        // 24_int4_dequant_gemm.py:44  for i, j in T.Parallel(BN, GROUP):        ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < GROUP; ++j) {
                                 const unsigned word = W_shared[g][i][j / 32 * 4 + j % 8 / 2];
@@ -555,7 +555,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                                 weights[i][j] =
                                     double(host_float16(double(bits_on_host<host_float16>(bits))));
                             }
-                        // 24_int4_dequant_gemm.py:48  T.gemm(weights, A_shared[:, g * GROUP:g * ...
+                        // 24_int4_dequant_gemm.py:49  T.gemm(weights, A_shared[:, g * GROUP:g * ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 group[i][j] = 0.0;
@@ -563,7 +563,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                             for (int j = 0; j < BM; ++j)
                                 for (int k = 0; k < GROUP; ++k)
                                     group[i][j] += weights[i][k] * A_shared[j][g * GROUP + k];
-                        // 24_int4_dequant_gemm.py:49  T.gemm(ones, A_shared[:, g * GROUP:g * ...
+                        // 24_int4_dequant_gemm.py:50  T.gemm(ones, A_shared[:, g * GROUP:g * ...
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 sums[i][j] = 0.0;
@@ -571,13 +571,13 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                             for (int j = 0; j < BM; ++j)
                                 for (int k = 0; k < GROUP; ++k)
                                     sums[i][j] += ones[i][k] * A_shared[j][g * GROUP + k];
-                        // 24_int4_dequant_gemm.py:50  for i, j in T.Parallel(BN, BM):
+                        // 24_int4_dequant_gemm.py:51  for i, j in T.Parallel(BN, BM):
                         for (int i = 0; i < BN; ++i)
                             for (int j = 0; j < BM; ++j)
                                 C_local[i][j] += (group[i][j] - 24.0 * sums[i][j]) * scale[g][i];
                     }
                 }
-                // 24_int4_dequant_gemm.py:52  for i, j in T.Parallel(BN, BM):
+                // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         C.set({by * BM + j, bx * BN + i},

@@ -22,6 +22,7 @@ from tilegen.targets.base import Target
 _OTHER_REGISTERS = 12
 _GEMM_REGISTERS = 24                 # addresses and loads in flight of a gemm
 _SCAN_REGISTERS = 24                 # values on their way between the threads of a scan
+_WAITING_REGISTERS = 8               # addresses of what is on its way to a thread
 _LEAST_REGISTERS = 40
 
 
@@ -84,7 +85,8 @@ def _held(kernel: ir.Kernel) -> int:
     waiting = {dict(c.options)["keep"].name for c in ir.walk(kernel.body)
                if isinstance(c, ir.Copy) and "keep" in dict(c.options)}
     arrays = [n.buffer for n in ir.walk(kernel.body) if isinstance(n, ir.Alloc) and n.buffer.name in waiting]
-    return sum(-(-prod(arith.evaluate(e, env) or 1 for e in b.shape) * b.dtype.bytes // 4) for b in arrays)
+    count = sum(-(-prod(arith.evaluate(e, env) or 1 for e in b.shape) * b.dtype.bytes // 4) for b in arrays)
+    return count + _WAITING_REGISTERS if arrays else 0
 
 
 def _is_zeroed(s: ir.Alloc) -> bool:
