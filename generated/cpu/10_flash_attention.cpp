@@ -161,7 +161,11 @@ template <class T> static inline auto broadcast(T x)
 }
 
 // Of a NaN and a number, the number.
-template <class V> static inline V max(V a, V b) { return ((a > b) | (b != b)) ? a : b; }
+template <class V> static inline V max(V a, V b)
+{
+    const auto first = (a > b) | (b != b);
+    return first ? a : b;
+}
 
 template <class V> static inline auto max_lanes(V x)
 {
@@ -397,11 +401,11 @@ extern "C" void attention(const float16* __restrict__ Q, const float16* __restri
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:10", "ir": "sha256:79d50c3551c78d14",
-//   "map": {"25": [262, 264], "26": [265, 266], "27": [267, 267], "28": [268, 269], "29": [270,
-//     272], "30": [273, 274], "31": [275, 277], "32": [278, 279], "33": [280, 285], "34": [286,
-//     287], "35": [288, 295], "37": [296, 298], "38": [299, 315], "39": [316, 320], "41": [321,
-//     326], "44": [327, 332], "46": [333, 344], "47": [345, 349], "49": [350, 355], "50": [356,
-//     362], "51": [363, 368], "53": [369, 382], "13": [383, 388]}}
+//   "map": {"25": [266, 268], "26": [269, 270], "27": [271, 271], "28": [272, 273], "29": [274,
+//     276], "30": [277, 278], "31": [279, 281], "32": [282, 283], "33": [284, 289], "34": [290,
+//     291], "35": [292, 299], "37": [300, 302], "38": [303, 319], "39": [320, 324], "41": [325,
+//     330], "44": [331, 336], "46": [337, 348], "47": [349, 353], "49": [354, 359], "50": [360,
+//     366], "51": [367, 372], "53": [373, 386], "13": [387, 392]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

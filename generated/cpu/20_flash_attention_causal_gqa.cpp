@@ -144,7 +144,11 @@ static inline float32x8 load_float32(const float* p) { return _mm256_loadu_ps(p)
 static constexpr float infinity() { return std::numeric_limits<float>::infinity(); }
 
 // Of a NaN and a number, the number.
-template <class V> static inline V max(V a, V b) { return ((a > b) | (b != b)) ? a : b; }
+template <class V> static inline V max(V a, V b)
+{
+    const auto first = (a > b) | (b != b);
+    return first ? a : b;
+}
 
 template <class V> static inline auto max_lanes(V x)
 {
@@ -394,12 +398,12 @@ extern "C" void causal(const float16* __restrict__ Q, const float16* __restrict_
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:10", "ir": "sha256:f6a66329ffc814b7",
-//   "map": {"27": [230, 232], "28": [233, 235], "29": [236, 238], "30": [239, 241], "31": [242,
-//     249], "32": [250, 252], "33": [253, 255], "34": [256, 258], "35": [259, 260], "36": [261,
-//     267], "37": [268, 273], "38": [274, 279], "39": [280, 281], "40": [282, 289], "42": [290,
-//     292], "43": [293, 309], "44": [310, 314], "46": [315, 320], "49": [321, 326], "51": [327,
-//     338], "52": [339, 343], "54": [344, 349], "55": [350, 356], "56": [357, 363], "58": [364,
-//     379], "15": [380, 385]}}
+//   "map": {"27": [234, 236], "28": [237, 239], "29": [240, 242], "30": [243, 245], "31": [246,
+//     253], "32": [254, 256], "33": [257, 259], "34": [260, 262], "35": [263, 264], "36": [265,
+//     271], "37": [272, 277], "38": [278, 283], "39": [284, 285], "40": [286, 293], "42": [294,
+//     296], "43": [297, 313], "44": [314, 318], "46": [319, 324], "49": [325, 330], "51": [331,
+//     342], "52": [343, 347], "54": [348, 353], "55": [354, 360], "56": [361, 367], "58": [368,
+//     383], "15": [384, 389]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

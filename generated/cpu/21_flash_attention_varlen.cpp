@@ -143,7 +143,11 @@ static inline int32x8 lane_numbers() { return int32x8{0, 1, 2, 3, 4, 5, 6, 7}; }
 static inline float32x8 load_float32(const float* p) { return _mm256_loadu_ps(p); }
 
 // Of a NaN and a number, the number.
-template <class V> static inline V max(V a, V b) { return ((a > b) | (b != b)) ? a : b; }
+template <class V> static inline V max(V a, V b)
+{
+    const auto first = (a > b) | (b != b);
+    return first ? a : b;
+}
 
 template <class V> static inline auto max_lanes(V x)
 {
@@ -257,20 +261,21 @@ static void varlen_block(Tiles& t, const float16* __restrict__ Q, const float16*
         for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
             // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb + 1) * BN, ...
             for (int row = 0; row < BN; ++row)
-                for (int col = 0; col < D; col += LANES)
+                for (int col = 0; col < D; col += LANES) {
+                    const int k_place = start + kb * BN + row;
                     store_float32_strided(&row_panel_element(t.K_shared, row, col), NR,
-                                          round_to_float16(load_float16_first(&K[((start + kb * BN
-                                          + row) * heads + head) * D + col],
-                                          start + kb * BN + row >= 0
-                                          && start + kb * BN + row < tokens ? LANES : 0)));
+                                          round_to_float16(load_float16_first(&K[(k_place * heads
+                                          + head) * D + col], k_place >= 0 && k_place < tokens
+                                          ? LANES : 0)));
+                }
             // 21_flash_attention_varlen.py:37  T.copy(V[start + kb * BN:start + (kb + 1) * BN, ...
             for (int row = 0; row < BN; ++row)
-                for (int col = 0; col < D; col += LANES)
+                for (int col = 0; col < D; col += LANES) {
+                    const int v_place = start + kb * BN + row;
                     store_float32(&column_panel_element(t.V_shared, row, col),
-                                  round_to_float16(load_float16_first(&V[((start + kb * BN + row)
-                                  * heads + head) * D + col],
-                                  start + kb * BN + row >= 0 && start + kb * BN + row < tokens
-                                  ? LANES : 0)));
+                                  round_to_float16(load_float16_first(&V[(v_place * heads + head)
+                                  * D + col], v_place >= 0 && v_place < tokens ? LANES : 0)));
+                }
             // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
             fill(t.S_local, 0.0f);
             for (int row = 0; row < BM; row += MR)
@@ -391,12 +396,12 @@ extern "C" void varlen(const float16* __restrict__ Q, const float16* __restrict_
 //     "shape": ["tokens", "heads", "D"], "access": "write"}],
 //   "sizes": ["tokens", "heads", "bounds"], "source": "21_flash_attention_varlen.py:10",
 //   "ir": "sha256:5aa1f62877ff0d7c",
-//   "map": {"26": [230, 232], "27": [233, 235], "28": [236, 238], "29": [239, 240], "30": [241,
-//     242], "31": [243, 249], "32": [250, 251], "33": [252, 253], "34": [254, 255], "35": [256,
-//     257], "36": [258, 265], "37": [266, 273], "38": [274, 279], "39": [280, 281], "40": [282,
-//     289], "42": [290, 292], "43": [293, 309], "44": [310, 314], "46": [315, 320], "49": [321,
-//     326], "51": [327, 339], "52": [340, 344], "54": [345, 350], "55": [351, 356], "56": [357,
-//     373], "14": [374, 380]}}
+//   "map": {"26": [234, 236], "27": [237, 239], "28": [240, 242], "29": [243, 244], "30": [245,
+//     246], "31": [247, 253], "32": [254, 255], "33": [256, 257], "34": [258, 259], "35": [260,
+//     261], "36": [262, 270], "37": [271, 278], "38": [279, 284], "39": [285, 286], "40": [287,
+//     294], "42": [295, 297], "43": [298, 314], "44": [315, 319], "46": [320, 325], "49": [326,
+//     331], "51": [332, 344], "52": [345, 349], "54": [350, 355], "55": [356, 361], "56": [362,
+//     378], "14": [379, 385]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -199,11 +199,11 @@ static void int4_gemm_block(Tiles& t, const float16* __restrict__ A, const unsig
         // 24_int4_dequant_gemm.py:41  T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
         for (int tile_depth = 0; tile_depth < BG; ++tile_depth)
             for (int row = 0; row < BN; ++row)
-                for (int col = 0; col < 16; ++col)
-                    t.W_shared[tile_depth][row][col] =
-                        (bz * steps + ko) * BG + tile_depth < K / GROUP && bx * BN + row < N
-                        ? W[(((bz * steps + ko) * BG + tile_depth) * N + bx * BN + row) * 16 + col]
-                        : 0;
+                for (int col = 0; col < 16; ++col) {
+                    const int w_place = (bz * steps + ko) * BG + tile_depth;
+                    t.W_shared[tile_depth][row][col] = w_place < K / GROUP && bx * BN + row < N
+                        ? W[(w_place * N + bx * BN + row) * 16 + col] : 0;
+                }
         // 24_int4_dequant_gemm.py:42  T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
         for (int row = 0; row < BG; ++row)
             for (int col = 0; col < col_count; col += LANES)

@@ -172,29 +172,26 @@ static void conv2d_block(Tiles& t, const float16* __restrict__ X, const float16*
         // 25_conv2d.py:24  for i, j in T.Parallel(BM, BK):
         const int j_left = std::min(BK, C - ko % parts * BK);
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; j += LANES)
+            for (int j = 0; j < BK; j += LANES) {
+                const int n = (by * BM + i) / (H * W);
+                const int h = (by * BM + i) / W % H * stride - pad + ko / parts / S * dilation;
+                const int w = (by * BM + i) % W * stride - pad + ko / parts % S * dilation;
+                const int x_place = ko % parts * BK + j;
                 store_float32_strided(&row_panel_element(t.X_shared, i, j), MR,
-                                      round_to_float16(load_float16_first(&X[(((by * BM + i)
-                                      / (H * W) * H + (by * BM + i) / W % H * stride - pad
-                                      + ko / parts / S * dilation) * W + (by * BM + i) % W * stride
-                                      - pad + ko / parts % S * dilation) * C + ko % parts * BK + j],
-                                      (by * BM + i) / (H * W) < N
-                                      && (by * BM + i) / W % H * stride - pad
-                                      + ko / parts / S * dilation >= 0
-                                      && (by * BM + i) / W % H * stride - pad
-                                      + ko / parts / S * dilation < H
-                                      && (by * BM + i) % W * stride - pad
-                                      + ko / parts % S * dilation >= 0
-                                      && (by * BM + i) % W * stride - pad
-                                      + ko / parts % S * dilation < W ? j_left - j : 0)));
+                                      round_to_float16(load_float16_first(&X[((n * H + h) * W + w)
+                                      * C + x_place], n < N && h >= 0 && h < H && w >= 0 && w < W
+                                      ? j_left - j : 0)));
+            }
         // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
         for (int row = 0; row < BK; ++row)
-            for (int col = 0; col < columns; col += LANES)
+            for (int col = 0; col < columns; col += LANES) {
+                const int f_place = ko % parts * BK + row;
                 store_float32(&column_panel_element(t.F_shared, row, col),
                               round_to_float16(load_float16_first(&F[((ko / parts / S * S
-                              + ko / parts % S) * C + ko % parts * BK + row) * K + bx * BN + col],
-                              ko / parts / S < R && ko / parts % S < S && ko % parts * BK + row < C
+                              + ko / parts % S) * C + f_place) * K + bx * BN + col],
+                              ko / parts / S < R && ko / parts % S < S && f_place < C
                               ? columns - col : 0)));
+            }
         // 25_conv2d.py:31  T.gemm(X_shared, F_shared, Y_local)
         for (int row = 0; row < BM; row += MR)
             for (int col = 0; col < columns; col += NR)
@@ -204,12 +201,13 @@ static void conv2d_block(Tiles& t, const float16* __restrict__ X, const float16*
 
     // 25_conv2d.py:32  for i, j in T.Parallel(BM, BN):
     for (int i = 0; i < BM; ++i)
-        for (int j = 0; j < columns; j += LANES)
-            store_float16_first(&Y[(((by * BM + i) / (H * W) * H + (by * BM + i) / W % H) * W
-                                    + (by * BM + i) % W) * K + bx * BN + j],
-                                    load_float32(&tile_element(t.Y_local, i, j)),
-                                    (by * BM + i) / (H * W) < N && (by * BM + i) / W % H < H
-                                    && (by * BM + i) % W < W ? columns - j : 0);
+        for (int j = 0; j < columns; j += LANES) {
+            const int n = (by * BM + i) / (H * W);
+            const int h = (by * BM + i) / W % H, w = (by * BM + i) % W;
+            store_float16_first(&Y[((n * H + h) * W + w) * K + bx * BN + j],
+                                load_float32(&tile_element(t.Y_local, i, j)),
+                                n < N && h < H && w < W ? columns - j : 0);
+        }
 }
 
 extern "C" void conv2d(const float16* __restrict__ X, const float16* __restrict__ F,
@@ -234,8 +232,8 @@ extern "C" void conv2d(const float16* __restrict__ X, const float16* __restrict_
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:b7379019f5776609",
-//   "map": {"21": [167, 167], "22": [168, 169], "23": [170, 171], "24": [172, 189], "30": [190,
-//     197], "31": [198, 204], "32": [205, 220], "17": [221, 226]}}
+//   "map": {"21": [167, 167], "22": [168, 169], "23": [170, 171], "24": [172, 184], "30": [185,
+//     194], "31": [195, 201], "32": [202, 218], "17": [219, 224]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.passes.accesses import conditions, guard_statements
 from tilegen.passes.cpu_bounds import Bounds, Limit, find_bounds, inline_indices
+from tilegen.passes.cpu_places import name_places
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_vectors import CannotVectorise, Vectors, element_of
 from tilegen.plan import Loop, NestPlan
@@ -38,10 +39,10 @@ def plan_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, b
              for var, extent, word in zip(vars, extents, _words(len(vars)))]
     try:
         with planner.attempt(scope):
-            return _vector_nest(planner, scope, vars, extents, stops, bounds, free)
+            return name_places(planner, _vector_nest(planner, scope, vars, extents, stops, bounds, free))
     except CannotVectorise as refusal:
         reason = f"a loop over single elements: {refusal}"
-    return _scalar_nest(planner, vars, stops, bounds, reason)
+    return name_places(planner, _scalar_nest(planner, vars, stops, bounds, reason))
 
 
 def _words(count: int) -> list[str]:

@@ -1,2 +1,6 @@
 // Of a NaN and a number, the number.
-template <class V> static inline V min(V a, V b) { return ((a < b) | (b != b)) ? a : b; }
+template <class V> static inline V min(V a, V b)
+{
+    const auto first = (a < b) | (b != b);
+    return first ? a : b;
+}
