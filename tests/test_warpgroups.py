@@ -16,6 +16,7 @@ from tilegen.build import nvrtc
 from tilegen.build.toolchain import compile_text
 from tilegen.errors import TilegenError
 from tilegen.layout import Axis, FragmentLayout
+from tilegen.wgmma import wgmma_sums
 
 ARCH = "sm_90a"
 
@@ -197,6 +198,35 @@ def test_two_products_of_one_operand():
     assert worst(special.emulated(x, v, w), left / (1 + np.exp(-right))) < 0.03
 
 
+@tilegen.jit
+def in_pairs(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"],
+             C: T.Tensor[("M", "N"), "float16"], BM=64, BN=64, BK=64):
+    with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=128) as (bx, by):
+        tiles = T.ceildiv(K, BK)
+        pairs = T.ceildiv(tiles, 2)
+        steps = pairs * 2
+        top = by * BM
+        A_shared = T.alloc_shared((BM, BK), "float16")
+        B_shared = T.alloc_shared((BK, BN), "float16")
+        sums = T.alloc_fragment((BM, BN), "float32")
+        T.clear(sums)
+        for ko in T.Pipelined(steps, num_stages=3):
+            T.copy(A[top, ko * BK], A_shared)
+            T.copy(B[ko * BK, bx * BN], B_shared)
+            T.gemm(A_shared, B_shared, sums)
+        T.copy(sums, C[top, bx * BN])
+
+
+def test_names_that_the_loads_need_come_before_the_threads_part():
+    """Also those that only other names need."""
+    special = made(in_pairs)
+    text = names(special.source)
+    order = [text.index(part) for part in ("const int tiles =", "const int pairs =", "const int steps", "mbarrier_init", "wgmma_fence")]
+    assert order == sorted(order)
+    a, b = random((100, 200)), random((200, 72), seed=1)
+    assert worst(special.emulated(a, b), a.astype("float32") @ b.astype("float32")) < 0.06
+
+
 REFUSED = {
     "rows of 64 bytes": dict(BK=32),
     "threads are not 1 to 3 warpgroups": dict(threads=64, BM=64),
@@ -223,7 +253,6 @@ def test_compiles_without_spills_or_warnings():
 
 
 def test_the_accumulator_is_that_of_wgmma():
-    from tilegen.wgmma import wgmma_sums
     rows = Axis("row", "ROWS", 128, "m", 32, arrangement="wgmma")
     cols = Axis("col", "COLS", 64, "n", 4, 2, arrangement="wgmma")
     table = FragmentLayout((rows, cols), 32, 4, "wgmma").table()

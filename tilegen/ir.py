@@ -12,9 +12,9 @@ from typing import Any
 
 from tilegen.dtypes import DType, bool_, float32, int32
 from tilegen.errors import Loc
-from tilegen.nodes import WARP_FUNCTIONS, Expr, Node, Stmt, aside, children, fresh_name, rewrite, walk
+from tilegen.nodes import WARP_FUNCTIONS, Expr, Node, Stmt, aside, children, fresh_name, rewrite, take_name, walk
 
-__all__ = ["WARP_FUNCTIONS", "Expr", "Node", "Stmt", "children", "fresh_name", "rewrite", "walk"]
+__all__ = ["WARP_FUNCTIONS", "Expr", "Node", "Stmt", "children", "fresh_name", "rewrite", "take_name", "walk"]
 
 
 # ---- Expressions ---------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from tilegen.passes.check_defined import check_defined
 from tilegen.passes.check_shapes import check_shapes
 from tilegen.passes.check_workspaces import check_workspaces
 from tilegen.passes.unpack_nibbles import unpack_nibbles
+from tilegen.plan import maps_of
 from tilegen.runtime.load import Loaded, load
 from tilegen.targets import Target
 
@@ -73,7 +74,7 @@ class Specialised:
     @cached_property
     def plainer(self) -> Specialised | None:
         """The kernel without the copy engine, for tensors that it cannot move; None where it is not used."""
-        if not any(launch.plan and launch.plan.maps for launch in launches_of(self.planned)):
+        if not maps_of(launches_of(self.planned)):
             return None
         plain = targets.find(self.target.name, self.target.arch.rstrip("a"))
         return Specialised(self.function, plain, self.values, self.outputs)

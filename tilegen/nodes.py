@@ -65,6 +65,13 @@ def fresh_name(taken: Collection[str], *wanted: str) -> str:
     return name
 
 
+def take_name(taken: set[str], *wanted: str) -> str:
+    """The name that `fresh_name` gives, which is taken from now on."""
+    name = fresh_name(taken, *wanted)
+    taken.add(name)
+    return name
+
+
 def walk(node: Node | tuple) -> Iterator[Node]:
     """`node` and every node inside it, parents first."""
     for root in node if isinstance(node, tuple) else (node,):

@@ -6,6 +6,7 @@ it helps the reader.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -240,6 +241,11 @@ class BlockOrder:
     helper: str
     size: ir.Expr
     wish: ir.Wish
+
+
+def maps_of(launches: Iterable[ir.Kernel]) -> dict[str, TensorMapPlan]:
+    """The tensor maps of all launches, by parameter; planned or not."""
+    return {name: one for launch in launches if launch.plan for name, one in launch.plan.maps.items()}
 
 
 @dataclass(frozen=True)

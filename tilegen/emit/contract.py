@@ -10,7 +10,7 @@ from tilegen import ir
 from tilegen.emit.expressions import Printer
 from tilegen.emit.launches import Spoken
 from tilegen.emit.text import COLUMNS
-from tilegen.plan import KernelPlan, TensorMapPlan
+from tilegen.plan import TensorMapPlan, maps_of
 from tilegen.targets.base import Target
 
 
@@ -38,8 +38,7 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     values = {k.name: ir.Const(k.value) for k in kernel.knobs if k.name not in known}
     kernel = ir.substitute(kernel, values)
     e = ContractPrinter(target, ranges)
-    plans = (launch.kernel.plan or KernelPlan() for launch in launches)
-    maps = {name: one for plan in plans for name, one in plan.maps.items()}
+    maps = maps_of(launch.kernel for launch in launches)
     how = [_launch(launch, values, e) for launch in launches]
     if kernel.launches:
         how = {"launches": [{"entry": launch.kernel.name, **its, "arguments": _arguments(launch.kernel)}

@@ -17,6 +17,7 @@ from tilegen.emit.host_tensors import FIELDS, HostTensor, small_float
 from tilegen.emit.text import COLUMNS
 from tilegen.launches import launches_of
 from tilegen.passes.ranges import collect
+from tilegen.plan import maps_of
 from tilegen.targets.base import Target
 
 # What CUDA calls them in a tensor map, where that is not their name.
@@ -148,7 +149,7 @@ class HostProgram:
     @cached_property
     def maps(self) -> list[tuple[str, str]]:
         """(tensor, the call that makes its map for the copy engine)"""
-        planned = {name: one for s in self.spoken if s.kernel.plan for name, one in s.kernel.plan.maps.items()}
+        planned = maps_of(s.kernel for s in self.spoken)
         found = []
         for p in (p for p in self.kernel.params if p.name in planned):
             shape, box = (", ".join(map(self.e, extents)) for extents in (p.buffer.shape, planned[p.name].box))

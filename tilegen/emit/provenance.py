@@ -10,6 +10,7 @@ from tilegen.emit import work
 from tilegen.emit.expressions import Printer
 from tilegen.emit.text import COLUMNS
 from tilegen.launches import launches_of
+from tilegen.plan import maps_of
 from tilegen.targets.base import Target
 
 _LABEL = "Shared  "
@@ -42,8 +43,7 @@ def provenance(kernel: ir.Kernel, target: Target, e: Printer, command: str) -> l
 def _alone(kernel: ir.Kernel, target: Target) -> str:
     """The command that builds and runs the file alone; the driver makes the tensor maps of the copy engine."""
     line = target.compile_line.format(file=kernel.name)
-    mapped = any(launch.plan and launch.plan.maps for launch in launches_of(kernel))
-    return line.replace(" && ./", " -lcuda && ./") if mapped else line
+    return line.replace(" && ./", " -lcuda && ./") if maps_of(launches_of(kernel)) else line
 
 
 def _is_seen(p: ir.Param) -> bool:

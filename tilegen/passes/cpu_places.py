@@ -18,15 +18,14 @@ LEAST_DIMENSIONS, LEAST_OPERATIONS = 3, 3
 def name_places(planner: CpuPlanner, plan: NestPlan) -> NestPlan:
     """The plan with its deep indices as names of the innermost loop."""
     names: dict[ir.Expr, ir.Var] = {}
-    used = {loop.var.name for loop in plan.loops}
+    used = planner.taken | {loop.var.name for loop in plan.loops}
     for access in (n for n in ir.walk(plan.body) if isinstance(n, (ir.Load, ir.Store)) and n.buffer.scope == "global"):
         if len(access.indices) < LEAST_DIMENSIONS:
             continue
         for extent, index in zip(access.buffer.shape, access.indices):
             if _operations(index) >= LEAST_OPERATIONS and index not in names:
                 wanted = [extent.name.lower()] if isinstance(extent, ir.Var) else []
-                names[index] = ir.Var(_fresh(planner, used, *wanted, f"{access.buffer.name.lower()}_place"), kind="let")
-                used.add(names[index].name)
+                names[index] = ir.Var(ir.take_name(used, *wanted, f"{access.buffer.name.lower()}_place"), kind="let")
     if not names:
         return plan
     body = ir.rewrite(plan.body, lambda n: names.get(n) if isinstance(n, ir.Expr) else None)
@@ -37,7 +36,3 @@ def name_places(planner: CpuPlanner, plan: NestPlan) -> NestPlan:
 
 def _operations(index: ir.Expr) -> int:
     return sum(isinstance(n, ir.BinOp) for n in ir.walk(index))
-
-
-def _fresh(planner: CpuPlanner, used: set[str], *wanted: str) -> str:
-    return ir.fresh_name(planner.taken | used, *wanted)

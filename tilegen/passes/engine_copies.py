@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
+from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
 from tilegen.plan import EngineTile, Fence, OpPlan, PipelinePlan, TensorMapPlan
 
@@ -44,8 +45,7 @@ def why_no_store(planner: Planner, copy: ir.Copy) -> str:
     param = next((p for p in planner.kernel.params if p.buffer and p.buffer.name == target.name), None)
     if param is None or isinstance(target, ir.Alias) or param.access != "write":
         return f"{target.name} is not only written"
-    uses = sum(1 for n in ir.walk(planner.kernel.body) if isinstance(n, ir.Buffer) and n.name == target.name)
-    if uses != 1:
+    if uses(planner.kernel.body)[target.name] != 1:
         return f"{target.name} is written in several places"
     if copy.src.extents != source.shape or len(source.shape) != 2:
         return f"a part of {source.name} is stored"

@@ -83,8 +83,7 @@ def _keep(planner: Planner, gemm: ir.Gemm, count: int) -> tuple[ir.Stmt, ir.Gemm
     """The load before the loop, and the gemm that uses its registers."""
     values = gemm.plan.values
     stem = tile_name(gemm.a.buffer)
-    name = planner.fresh(f"{stem}_regs", f"{stem}_kept_regs")
-    planner.taken.add(name)
+    name = ir.take_name(planner.taken, f"{stem}_regs", f"{stem}_kept_regs")
     why = f"{gemm.a.buffer.name} stays the same in the loop, and there are registers for it"
     load = OpPlan("mma_kept_operand", {**values, "kept": name, "why": why}, why)
     used = {**values, "a": f"{name}[{values['k']} / {values['step'].name}]", "load_a": {"form": "kept"}}

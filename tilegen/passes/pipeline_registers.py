@@ -67,7 +67,7 @@ def through_registers(loop: ir.For, taken: set[str], stages: int) -> tuple[tuple
     registers: dict[str, ir.Buffer] = {}
     for copy in copies(loop.body[:plan.producers]):
         tile = copy.dst.buffer
-        name = _fresh(taken, f"{short(tile.name.removesuffix('_shared').removesuffix('_smem'))}_next")
+        name = ir.take_name(taken, f"{short(tile.name.removesuffix('_shared').removesuffix('_smem'))}_next")
         registers[tile.name] = ir.Buffer(name, (ir.Const(0),), copy.src.buffer.dtype, "local", loc=copy.loc)
 
     def half(which: str):
@@ -84,13 +84,7 @@ def through_registers(loop: ir.For, taken: set[str], stages: int) -> tuple[tuple
              f"there are no asynchronous copies; {'one barrier' if stages == 2 else 'two barriers'} a step"
     template = "pipeline_registers" if stages == 2 else "pipeline_registers_single"
     plan = replace(plan, keepers=len(keep), template=template, reason="; ".join([reason, *plan.reason.split("; ")[3:]]),
-                   load=_fresh(taken, "fetch_step", f"fetch_{loop.var.name}_step"),
-                   keep=_fresh(taken, "keep_step", f"keep_{loop.var.name}_step"))
+                   load=ir.take_name(taken, "fetch_step", f"fetch_{loop.var.name}_step"),
+                   keep=ir.take_name(taken, "keep_step", f"keep_{loop.var.name}_step"))
     allocs = tuple(ir.Alloc(b) for b in registers.values())
     return allocs, replace(loop, body=fetch + keep + loop.body[plan.producers:], plan=plan)
-
-
-def _fresh(taken: set[str], *wanted: str) -> str:
-    name = ir.fresh_name(taken, *wanted)
-    taken.add(name)
-    return name

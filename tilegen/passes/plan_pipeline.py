@@ -121,7 +121,7 @@ class _State:
             return stages
         same = next((c for c in self.constants.values() if c.value == count), None)
         if same is None:
-            name = fresh(self.taken, "STAGES", f"{loop.var.name.upper()}_STAGES")
+            name = ir.take_name(self.taken, "STAGES", f"{loop.var.name.upper()}_STAGES")
             what = "tiles of each operand that are on their way or in use"
             legal = "2 and up" if self.target.async_copies else "2"
             self.constants[name] = same = Constant(name, count, what, legal, knob=True)
@@ -193,9 +193,9 @@ class _State:
     # ---- The loop with stages ----------------------------------------------------------------------
     def _pipelined(self, loop: ir.For, loads: Loads, stages: ir.Expr) -> tuple[ir.For, ir.Var]:
         name = loop.var.name
-        stage = ir.Var(fresh(self.taken, "stage", f"{name}_stage"), kind="let")
-        steps = ir.Var(fresh(self.taken, "steps", f"{name}_steps"), kind="let")
-        load = fresh(self.taken, "load_stage", f"load_{name}_stage")
+        stage = ir.Var(ir.take_name(self.taken, "stage", f"{name}_stage"), kind="let")
+        steps = ir.Var(ir.take_name(self.taken, "steps", f"{name}_steps"), kind="let")
+        load = ir.take_name(self.taken, "load_stage", f"load_{name}_stage")
         tiles = {b.name: self.staged.get(b.name) or replace(b, shape=(stages, *b.shape)) for b in loads.tiles}
         tiles = {} if stages == ir.Const(1) else tiles
         self.staged.update(tiles)
@@ -213,7 +213,7 @@ class _State:
         tiles = {n: b for n, b in mine.items() if n in uses(after) and n not in fills}
         if not tiles:
             return ()
-        last = ir.Var(fresh(self.taken, "last_stage", f"last_{loop.var.name}_stage"), kind="let")
+        last = ir.Var(ir.take_name(self.taken, "last_stage", f"last_{loop.var.name}_stage"), kind="let")
         count = arith.binary("max", steps, ir.Const(1))
         value = arith.modulo(arith.subtract(count, 1), loop.plan.stages)
         return (ir.Let(last, value, loc=loop.loc), *_at_stage(after, tiles, last))
@@ -249,10 +249,3 @@ def _own_barrier(rest: tuple[ir.Stmt, ...]) -> tuple[ir.Sync | None, tuple[ir.St
     if not any(isinstance(n, ir.Copy) and dict(n.options).get("asynchronous") for n in ir.walk(rest)):
         rest = ir.rewrite(rest, lambda n: replace(n, waits=False) if isinstance(n, ir.Sync) else None)
     return first, rest
-
-
-def fresh(taken: set[str], *wanted: str) -> str:
-    """The first of the wanted names that is free, else the last with a tail; it is taken from now on."""
-    name = ir.fresh_name(taken, *wanted)
-    taken.add(name)
-    return name

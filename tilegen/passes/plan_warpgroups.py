@@ -16,6 +16,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import uint64
 from tilegen.wgmma import WGMMA_DEPTH_BYTES, WGMMA_ROWS, wgmma_helper
 from tilegen.passes.engine_copies import load_plan, store_plan, why_no_engine, why_no_store
+from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
 from tilegen.plan import Check, EngineTile, MmaChoice, PipelinePlan, Producer, TensorMapPlan, WgmmaChoice
 from tilegen.targets.base import Target
@@ -87,27 +88,26 @@ def _the_loop(kernel: ir.Kernel) -> ir.For:
 def _check_tiles(kernel: ir.Kernel, plan: PipelinePlan, loads, gemms: list[ir.Gemm]) -> None:
     tiles = set(plan.buffers)
     operands = [r.buffer.name for g in gemms for r in (g.a, g.b)]
+    counts = uses(kernel.body)
     for n in ir.walk(kernel.body):
         if isinstance(n, ir.Alloc) and n.buffer.scope == "shared" and n.buffer.name not in tiles:
             raise _No(f"{n.buffer.name} is a shared tile that the loop does not load")
     for name in tiles:
-        uses = sum(1 for n in ir.walk(kernel.body) if isinstance(n, ir.Buffer) and n.name == name)
         filled = sum(1 for s in loads if isinstance(s, ir.Copy) and s.dst.buffer.name == name)
-        if uses != 1 + filled + operands.count(name):
+        if counts[name] != 1 + filled + operands.count(name):
             raise _No(f"{name} is read by something else than a product")
 
 
 def _check_rest(kernel: ir.Kernel, loop: ir.For, plan: PipelinePlan) -> None:
     """Nothing else needs a barrier of the block, whose threads go separate ways."""
-    loaded = {s.src.buffer.name for s in loop.body[:plan.ahead] if isinstance(s, ir.Copy)}
     for n in ir.walk(kernel.body):
         if isinstance(n, _ALONE) or isinstance(n, ir.Reduce) and n.dim != len(n.src.buffer.shape) - 1:
             raise _No(f"{type(n).__name__} needs all threads of the block")
         if isinstance(n, ir.Raw):
             raise _No("text of the target's own language")
-    for name in loaded:
-        uses = sum(1 for n in ir.walk(kernel.body) if isinstance(n, ir.Buffer) and n.name == name)
-        if uses != sum(1 for s in loop.body[:plan.ahead] if isinstance(s, ir.Copy) and s.src.buffer.name == name):
+    counts = uses(kernel.body)
+    for name, loads in uses(tuple(s.src for s in loop.body[:plan.ahead] if isinstance(s, ir.Copy))).items():
+        if counts[name] != loads:
             raise _No(f"{name} is also read without the copy engine")
 
 
@@ -138,19 +138,17 @@ def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, plan: PipelinePl
 
 def _names(kernel: ir.Kernel, loop: ir.For, loads) -> tuple[ir.Let, ...]:
     """The names of the kernel that the loads need, in order; they are computed before the threads part."""
-    lets: list[ir.Let] = []
     own = {s.var.name for s in loads if isinstance(s, ir.Let)}
     needed = arith.names((loop.start, loop.stop, *(s.value if isinstance(s, ir.Let) else s for s in loads))) - own
-    bound = {s.var.name: s for s in kernel.body[:kernel.body.index(loop)] if isinstance(s, ir.Let)}
+    lets: list[ir.Let] = []
+    for s in reversed(kernel.body[:kernel.body.index(loop)]):
+        if isinstance(s, ir.Let) and s.var.name in needed:
+            if any(isinstance(n, ir.Load) and n.buffer.scope != "global" for n in ir.walk(s.value)):
+                raise _No(f"the loads need {s.var.name}, which the threads compute")
+            lets.insert(0, s)
+            needed |= arith.names(s.value)
     known = {v.name for v in (*kernel.block_vars, *kernel.sizes, loop.var)} | {k.name for k in kernel.knobs}
     known |= {p.name for p in kernel.params} | {c.name for c in kernel.plan.constants} | {loop.plan.stage.name}
-    for name in bound:
-        users = arith.names(tuple(x.value for x in lets)) | needed
-        if name in users or any(name in arith.names(bound[b].value) for b in needed if b in bound):
-            lets.append(bound[name])
-    for let in lets:
-        if any(isinstance(n, ir.Load) and n.buffer.scope != "global" for n in ir.walk(let.value)):
-            raise _No(f"the loads need {let.var.name}, which the threads compute")
     unknown = needed - known - {x.var.name for x in lets}
     if unknown:
         raise _No(f"the loads need {sorted(unknown)[0]}, which the threads compute")

@@ -41,9 +41,7 @@ class Routes:
         self.allocations.append(ir.Alloc(buffer))
 
     def _name(self, buffer: ir.Buffer, tail: str) -> str:
-        name = ir.fresh_name(self.taken, short(buffer.name) + tail)
-        self.taken.add(name)
-        return name
+        return ir.take_name(self.taken, short(buffer.name) + tail)
 
     def out(self, region: ir.Region, loc: Loc | None, why: str) -> ir.Copy:
         """Registers to the stand-in."""

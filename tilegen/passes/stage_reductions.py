@@ -31,8 +31,7 @@ class Staging:
         new = self.staged.get(key)
         if new is None:
             suffix = {"shared": "_staged", "fragment": "_local"}[scope]
-            name = ir.fresh_name(self.taken, _base(old.name) + suffix)
-            self.taken.add(name)
+            name = ir.take_name(self.taken, _base(old.name) + suffix)
             self.staged[key] = new = ir.Buffer(name, old.shape, old.dtype, scope, loc=region.loc or old.loc)
         return replace(region, buffer=new)
 

@@ -148,8 +148,7 @@ class _Unpacking:
     def _wide(self, buffer: ir.Buffer) -> ir.Buffer:
         """The shared tile that a tile is unpacked to."""
         if buffer.name not in self.tiles:
-            name = ir.fresh_name(self.taken, buffer.name.removesuffix("_shared") + "_unpacked")
-            self.taken.add(name)
+            name = ir.take_name(self.taken, buffer.name.removesuffix("_shared") + "_unpacked")
             wide = {"int4": int8, "uint4": uint8}[buffer.dtype.name]
             self.tiles[buffer.name] = UnpackedBuffer(name, buffer.shape, wide, "shared", buffer.name, buffer.dtype.name,
                                                      loc=buffer.loc)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilegen import arith, ir
 from tilegen.dtypes import int32
-from tilegen.wgmma import WGMMA_ROWS
+from tilegen.wgmma import WGMMA_ROWS, wgmma_helpers
 from tilegen.passes.planner import Planner
 from tilegen.plan import OpPlan, WgmmaChoice
 
@@ -24,7 +24,7 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     tiles = planner.constant(f"{rows.slots_name.rpartition('_')[0]}_TILES_M", rows.slots // 2,
                              f"tiles of {WGMMA_ROWS} rows in a warpgroup's part", knob=False,
                              expr=arith.divide(slots, ir.Const(2)))
-    columns = int(choice.helper.split("n")[1].split("k")[0])
+    columns, _ = wgmma_helpers()[choice.helper]
     planner.check(arith.binary("==", gemm.c.extents[-1], ir.Const(columns)),
                   f"{choice.helper} has {columns} columns: emit the file again for others")
     name = {n: planner.fresh(*wanted) for n, wanted in _NAMES.items()}

@@ -1,8 +1,0 @@
-// The box of a tensor at (x, y, z, u, v), x along its rows, to shared memory in the background;
-// what lies outside of the tensor is zero. `full` counts its bytes.
-__device__ void tma_load_5d(void* dst, const TensorMap* map, unsigned long long* full, int x, int y, int z, int u, int v)
-{
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-                 :: "r"(shared_address(dst)), "l"(map), "r"(shared_address(full)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
-}
