@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import types
 
 import numpy
+
+
+@dataclasses.dataclass(frozen=True)
+class TorchDevice:
+    """A torch.device."""
+
+    type: str
+    index: int | None = None
 
 
 class Tensor:
     """What the loader asks of a torch tensor, over a NumPy array."""
 
     __module__ = "torch"
+    requires_grad = False
 
     def __init__(self, array: numpy.ndarray, device: str = "cpu", index: int | None = None) -> None:
         self.array = array
-        self.device = types.SimpleNamespace(type=device, index=index)
+        self.device = TorchDevice(device, index)
         self.dtype = f"torch.{array.dtype}"
         self.shape = array.shape
         self.layout = "torch.strided"
@@ -39,7 +49,7 @@ class Tensor:
 
 def torch_module(stream: int = 0) -> types.SimpleNamespace:
     """A torch that allocates on the host and whose current CUDA stream is `stream`."""
-    def empty(shape: tuple, dtype: str, device: types.SimpleNamespace) -> Tensor:
+    def empty(shape: tuple, dtype: str, device: TorchDevice) -> Tensor:
         return Tensor(numpy.empty(shape, dtype), device.type, device.index)
     current = types.SimpleNamespace(cuda_stream=stream)
     dtypes = {name: name for name in ("float32", "float16", "int32")}
@@ -84,6 +94,8 @@ class CupyModule(types.ModuleType):
         self.calls: list[tuple] = []
         self.buffers: list[object] = []
         self.stream = 7
+        self.prepared: list[types.SimpleNamespace] = []         # launches through the driver
+        self.arguments: int | None = None                       # how many arguments those have
         self.cuda = types.SimpleNamespace(
             alloc=self._alloc, Device=self._device,
             get_current_stream=lambda: types.SimpleNamespace(ptr=self.stream),
@@ -94,7 +106,7 @@ class CupyModule(types.ModuleType):
                 streamSynchronize=lambda stream: self.calls.append(("synchronize", stream)),
                 eventRecord=lambda event, stream: self.calls.append(("record", stream)),
                 streamWaitEvent=lambda stream, event: self.calls.append(("wait", stream))),
-            driver=types.SimpleNamespace(CUDADriverError=CudaError))
+            driver=types.SimpleNamespace(CUDADriverError=CudaError, launchKernel=self._launch_prepared))
         module = self
 
         class RawModule:
@@ -103,7 +115,8 @@ class CupyModule(types.ModuleType):
 
             def get_function(self, name: str) -> types.SimpleNamespace:
                 module.calls.append(("function", name))
-                return types.SimpleNamespace(kernel=module._launch, max_dynamic_shared_size_bytes=0)
+                kernel = _Function(module._launch, len(module.prepared))
+                return types.SimpleNamespace(kernel=kernel, max_dynamic_shared_size_bytes=0)
 
         self.RawModule = RawModule
 
@@ -130,11 +143,31 @@ class CupyModule(types.ModuleType):
         self.calls.append(("to device" if kind == 1 else "to host", size, stream))
         ctypes.memmove(to, source, size)
 
+    def _launch_prepared(self, function: int, *rest: int) -> None:
+        """As the driver: `pointers` is the address of the addresses of the arguments, of which 8 bytes are recorded."""
+        *geometry, shared, stream, pointers, extra = rest
+        assert extra == 0
+        count = self.arguments if self.arguments is not None else 0
+        addresses = (ctypes.c_void_p * count).from_address(pointers)
+        self.prepared.append(types.SimpleNamespace(
+            function=function, grid=tuple(geometry[:3]), block=tuple(geometry[3:]), shared=shared, stream=stream,
+            arguments=[ctypes.string_at(address, 8) for address in addresses]))
+
     def _launch(self, grid: tuple, block: tuple, arguments: tuple, shared: int, stream: object) -> None:
         self.launches.append(types.SimpleNamespace(grid=grid, block=block, arguments=arguments, shared=shared,
                                                    stream=stream.ptr))
         if self.run:
             self.run(*arguments)
+
+
+class _Function:
+    """A cupy.cuda.Function: CuPy launches it, and `ptr` is the driver's name of it."""
+
+    def __init__(self, launch: object, pointer: int) -> None:
+        self.launch, self.ptr = launch, pointer
+
+    def __call__(self, *arguments: object) -> None:
+        self.launch(*arguments)
 
 
 def floats_at(address: int, count: int) -> numpy.ndarray:

@@ -167,6 +167,7 @@ CODES: dict[str, str] = {
     "TG0412": "an array with too many elements",
     "TG0413": "an output that shares memory with another argument",
     "TG0414": "a device assertion failed",
+    "TG0415": "a torch tensor whose gradient would be lost",
     "TG0501": "a value is missing (-D NAME=VALUE)",
     "TG0502": "an unknown target or arch",
     "TG0503": "an unknown knob or size",

@@ -20,6 +20,7 @@ from tilegen.interpreted import Interpreted
 from tilegen.jit import Specialised
 from tilegen.language.tensors import PrimFunc
 from tilegen.runtime.load import BoundCall, Loaded
+from tilegen.runtime.repeats import MISSED, Repeats
 from tilegen.targets import Target
 
 
@@ -42,6 +43,7 @@ class Kernel:
         self._function, self.options, self._values = function, options, dict(values)
         self._specialised: dict[tuple, Specialised] = {}
         self._ready: dict[tuple, Loaded] = {}           # for plain calls, by the kinds of their arguments
+        self._repeats, self._changes = Repeats(), config.changes
         self._file = EditedFile(options.file, self._specialise) if options.file else None
 
     # ---- Calling ---------------------------------------------------------------------------------
@@ -52,9 +54,16 @@ class Kernel:
         are arguments, knobs (`kernel(A, B, BM=64)`), or sizes that no shape shows. Raises TG04 errors for
         arguments that do not fit, TG0503 for a name that the kernel lacks.
         """
-        loaded = None if named else self._ready.get(_kinds(args))
-        if loaded is not None:
-            return loaded(*args, out=out, stream=stream)
+        if not named:
+            if self._changes != config.changes:
+                self._repeats.forget()
+                self._changes = config.changes
+            result = self._repeats(args, out, stream)
+            if result is not MISSED:
+                return result
+            loaded = self._ready.get(_kinds(args))
+            if loaded is not None:
+                return loaded.run(args, named, out, stream, self._repeats)
         call = self._parameters.split(args, named)
         return self._choose(call)(*call.args, out=out, stream=stream, **call.named)
 

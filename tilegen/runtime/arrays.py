@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy
 
@@ -109,19 +110,27 @@ def as_numpy(array: ArrayView) -> numpy.ndarray:
 
 def empty_like_library(example: ArrayView, shape: tuple[int, ...], dtype: DType) -> object:
     """A new array, not filled, of the example's library and device (its owner's device for torch)."""
+    make = allocator(example, shape, dtype)
+    if example.library == "torch" or example.device.kind == "cpu":
+        return make()
+    cupy = require_cupy(f"an output for {example.library} arrays")
+    with cupy.cuda.Device(example.device.index):
+        try:
+            return make()
+        except (TypeError, ValueError):
+            raise TilegenError("TG0402", f"CuPy {cupy.__version__} has no arrays of {dtype}",
+                               hint="pass the output as a torch tensor, or use a newer CuPy") from None
+
+
+def allocator(example: ArrayView, shape: tuple[int, ...], dtype: DType) -> Callable[[], object]:
+    """What makes new arrays, not filled, of the example's library; CuPy's lie on the current GPU."""
     if example.library == "torch":
         import torch
-        name = {"float8_e4m3": "float8_e4m3fn"}.get(dtype.name, dtype.name)
-        return torch.empty(shape, dtype=getattr(torch, name), device=example.owner.device)
+        name = {"float8_e4m3": "float8_e4m3fn"}.get(dtype.name, dtype.in_memory)
+        return partial(torch.empty, shape, dtype=getattr(torch, name), device=example.owner.device)
     if example.device.kind == "gpu":
-        cupy = require_cupy(f"an output for {example.library} arrays")
-        with cupy.cuda.Device(example.device.index):
-            try:
-                return cupy.empty(shape, dtype.numpy)
-            except (TypeError, ValueError):
-                raise TilegenError("TG0402", f"CuPy {cupy.__version__} has no arrays of {dtype}",
-                                   hint="pass the output as a torch tensor, or use a newer CuPy") from None
-    return numpy.empty(shape, dtype.numpy)
+        return partial(require_cupy(f"an output for {example.library} arrays").empty, shape, dtype.numpy)
+    return partial(numpy.empty, shape, dtype.numpy)
 
 
 def require_cupy(purpose: str):

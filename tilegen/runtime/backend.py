@@ -21,6 +21,13 @@ class Kernel(Protocol):
     def launch(self, bound: Bound, prepared: object, stream: object = None) -> None:
         """Runs the kernel on the caller's stream, or on `stream`."""
 
+    def repeat(self, bound: Bound, names: tuple[str, ...]) -> Callable[[tuple, object], object] | None:
+        """A launch `(values, stream)` for calls that differ from `bound` in their addresses and free scalars alone;
+        values are those of `names`. None where each call needs more than that."""
+
+    def prepared(self, bound: Bound) -> Callable[[object], None] | None:
+        """The same launch again and again, for a stream or None; None where there is no shorter way than `launch`."""
+
 
 @dataclass(frozen=True)
 class Backend:

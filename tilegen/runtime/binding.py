@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tilegen.dtypes import DType, int32
 from tilegen.errors import TilegenError
 from tilegen.runtime.arrays import ArrayView, empty_like_library, view
-from tilegen.runtime.checks import check_array, check_scalar, misaligned
+from tilegen.runtime.checks import check_array, check_gradients, check_scalar, misaligned
 from tilegen.runtime.contract import Contract, Geometry, Launch
 from tilegen.runtime.expressions import Number
 from tilegen.runtime.sizes import Sizes
@@ -84,6 +84,9 @@ class Binder:
         # a vector access may need more than the element does
         self.alignments = {p.name: max(p.align, p.dtype.bytes) for p in self.arrays}
         self.fits: dict[tuple, _Fit] = {}
+        shaping = contract.named()
+        # scalars that no shape, grid or condition depends on
+        self.free = {p.name for p in self.scalars if p.dtype.name in ("float32", "float64") and p.name not in shaping}
 
     def bind(self, args: tuple, named: Mapping[str, object], out: object = None) -> Bound:
         """Checks a call `kernel(*args, out=out, **named)` against the contract and completes it.
@@ -93,6 +96,7 @@ class Binder:
         """
         given, returned = self._assign(args, named, out)
         arrays = {p.name: view(given[p.name], p.name) for p in self.arrays if p.name in given}
+        check_gradients(arrays)
         scalars = {p.name: Scalar(check_scalar(p, given[p.name]), p.dtype) for p in self.scalars}
         fit = self._fit(given, arrays, scalars)
         allocated = frozenset(fit.shapes)
@@ -135,6 +139,10 @@ class Binder:
             self._misused(f"{self.contract.entry}: out= has {len(chosen)} arrays, but {len(missing)} outputs "
                           f"are left: {', '.join(missing) or 'none'}")
         return {**given, **dict(zip(missing, chosen))}, missing
+
+    def order_of(self, args: tuple, out: object) -> tuple[str, ...]:
+        """The names of the arguments of `kernel(*args, out=out)`, in the order in which they stand there."""
+        return tuple(self._assign(args, {}, out)[0])
 
     def _misused(self, message: str) -> None:
         everything = ", ".join(self.names)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+
 from tilegen.errors import TilegenError
 from tilegen.runtime.arrays import MAX_ELEMENTS, ArrayView
 from tilegen.runtime.contract import Param
@@ -26,6 +29,15 @@ def check_array(param: Param, array: ArrayView) -> None:
     if array.readonly and param.writes:
         raise TilegenError("TG0410", f"argument {name} is read only, but the kernel writes it",
                            hint="pass a writable array, or leave the argument out to have it allocated")
+
+
+def check_gradients(arrays: Mapping[str, ArrayView]) -> None:
+    """TG0415 for a tensor of torch whose gradient is being recorded: it would be lost without a word."""
+    for name, array in arrays.items():
+        if array.library == "torch" and array.owner.requires_grad and sys.modules["torch"].is_grad_enabled():
+            raise TilegenError("TG0415", f"argument {name} requires a gradient, and a plain call has none",
+                               hint=f"make an operator: tilegen.interop.torch.op(forward, backward=...); or pass "
+                                    f"{name}.detach(), or call under torch.no_grad()")
 
 
 def misaligned(param: Param, align: int) -> TilegenError:

@@ -112,6 +112,13 @@ class Contract:
         """`expression` with the sizes and scalars in `known` and the constants of the file."""
         return evaluate(expression, lambda name: known[name] if name in known else self.constants[name])
 
+    def named(self) -> set[str]:
+        """The names in the expressions of shapes, boxes, launches and conditions."""
+        arrays = [p for p in self.params if p.is_array]
+        expressions = [e for p in arrays for e in (*p.shape, *p.box)]
+        expressions += [e for one in self.launches for e in (*one.grid, *one.block, *one.cluster, one.shared)]
+        return {name for expression in (*expressions, *self.requires) for name in names(expression)}
+
     def check_names(self, given: Iterable[str]) -> None:
         """Raises TG0503 for a name that is neither a size nor a scalar argument of the kernel."""
         known = set(self.sizes) | {p.name for p in self.params if not p.is_array}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from collections.abc import Callable
 from pathlib import Path
 
 from tilegen.build import cxx
@@ -47,6 +48,28 @@ class CpuKernel:
             raise TilegenError("TG0405", "stream= was given, but the kernel runs on the CPU")
         for function, arguments in prepared:
             function(*arguments)
+
+    def prepared(self, bound: Bound) -> Callable[[object], None]:
+        """See `backend.Kernel`."""
+        calls = self.prepare(bound)
+        return lambda stream: self.launch(bound, calls, stream)
+
+    def repeat(self, bound: Bound, names: tuple[str, ...]) -> Callable[[tuple, object], object]:
+        """See `backend.Kernel`."""
+        calls = self.prepare(bound)
+        own = [*[p.name for p in bound.contract.params], *bound.contract.sizes]
+        places = [[names.index(own[p]) if own[p] in names else None for p in launch.arguments]
+                  for _, launch, _ in bound.launches()]
+        chosen = [(function, tuple([len(names) + i if place is None else place for i, place in enumerate(some)]), fixed)
+                  for (function, fixed), some in zip(calls, places)]
+
+        def launch(values: tuple, stream: object) -> None:
+            if stream is not None:
+                self.launch(bound, calls, stream)           # which refuses it
+            for function, picked, fixed in chosen:
+                all_values = values + fixed
+                function(*[all_values[place] for place in picked])
+        return launch
 
 
 def require_avx2() -> None:

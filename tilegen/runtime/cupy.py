@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy
@@ -15,6 +16,7 @@ from tilegen.runtime.arrays import ArrayView, require_cupy
 from tilegen.runtime.backend import Backend, compile_contract
 from tilegen.runtime.binding import Bound, Scalar
 from tilegen.runtime.contract import Contract, Geometry
+from tilegen.runtime.cuda_calls import CudaCall, stream_pointer
 from tilegen.runtime.tensor_maps import encode_maps
 from tilegen.runtime.packing import Staged, by_value, stage_host_arrays, uses_torch
 
@@ -83,6 +85,24 @@ class CudaKernel:
         except (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError) as error:
             raise TilegenError("TG0411", f"{self.contract.entry}: the launch failed: {error}") from None
 
+    def repeat(self, bound: Bound, names: tuple[str, ...]) -> CudaCall | None:
+        """See `backend.Kernel`. None for host arrays, for those whose producer named its stream, and for workspaces
+        that live on a stream of their own."""
+        if any([a.device.kind != "gpu" or a.stream is not None for a in bound.arrays.values()]):
+            return None
+        device = _device(bound, self.cupy)
+        functions = [(self._function(device, launch.entry, geometry.shared).ptr, launch.arguments, geometry)
+                     for _, launch, geometry in bound.launches()]
+        return CudaCall(self.cupy, device, bound, names, uses_torch(bound), functions)
+
+    def prepared(self, bound: Bound) -> Callable[[object], None] | None:
+        """See `backend.Kernel`."""
+        names = tuple(p.name for p in self.contract.params if p.is_array)
+        self.prepare(bound)                 # checks geometries and devices
+        with self.cupy.cuda.Device(_device(bound, self.cupy)):
+            call = self.repeat(bound, names)
+        return None if call is None else call.prepared(tuple(bound.arrays[name].pointer for name in names))
+
     def _launch(self, bound: Bound, prepared: _Prepared, stream: object) -> None:
         runtime = self.cupy.cuda.runtime
         pointer = stream_pointer(stream, prepared.device, prepared.torch)
@@ -143,24 +163,6 @@ class _Stream:
 
     def __init__(self, pointer: int) -> None:
         self.ptr = pointer
-
-
-def stream_pointer(stream: object, device: int, torch: bool) -> int:
-    """The address of `stream` (CuPy, torch, `__cuda_stream__`, or an int); None is the current stream of
-    torch where an argument is torch's, else of CuPy. Raises TG0407 for anything else."""
-    if stream is None:
-        if torch:
-            return sys.modules["torch"].cuda.current_stream(device).cuda_stream
-        return sys.modules["cupy"].cuda.get_current_stream().ptr
-    if isinstance(stream, int):
-        return stream
-    for attribute in ("ptr", "cuda_stream"):
-        if isinstance(address := getattr(stream, attribute, None), int):
-            return address
-    if hasattr(stream, "__cuda_stream__"):
-        return stream.__cuda_stream__()[1]
-    raise TilegenError("TG0407", f"stream= is a {type(stream).__name__}, expected a CuPy or torch stream, or "
-                       "its address")
 
 
 def require_device() -> None:

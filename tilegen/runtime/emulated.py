@@ -54,6 +54,12 @@ class EmulatedKernel:
         if self.report.fault:
             raise self.report.fault.error()
 
+    def repeat(self, bound: Bound, names: tuple[str, ...]) -> None:
+        """No shorter way than `launch`."""
+
+    def prepared(self, bound: Bound) -> None:
+        """No shorter way than `launch`."""
+
     def attempt(self, bound: Bound, prepared: list, order: str = "forward", seed: int = 0,
                 watch: tuple[int, int] = (-1, 0)) -> emulator.Report:
         """Runs every launch to its end, or to the first fault; see `emulator.attempt`."""

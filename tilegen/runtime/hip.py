@@ -87,6 +87,12 @@ class HipKernel:
             name = self.contract.entry
             raise TilegenError("TG0411", f"{name}: the launch failed: {_name(error)}") from None
 
+    def repeat(self, bound: Bound, names: tuple[str, ...]) -> None:
+        """No shorter way than `launch`."""
+
+    def prepared(self, bound: Bound) -> None:
+        """No shorter way than `launch`."""
+
 
 def _hold_workspaces(bound: Bound, stream: int) -> None:
     """Tells torch that the workspaces are in use on a stream that is not its current one."""

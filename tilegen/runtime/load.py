@@ -16,6 +16,7 @@ from tilegen.runtime.backend import Backend, Kernel
 from tilegen.runtime.binding import Binder, Bound
 from tilegen.runtime.contract import Contract, read_contract
 from tilegen.runtime.expressions import Number
+from tilegen.runtime.repeats import MISSED, Repeats
 
 _REFUSALS = ("TG0406", "TG0409")       # an address or sizes that a file is not made for
 # Where a contract's target is launched; "emulator" is chosen by load(target=) alone.
@@ -50,6 +51,7 @@ class Loaded:
         self.contract = contract
         self._backend = backend
         self._binder = Binder(contract)
+        self._repeats = Repeats()
         self._arch = arch
         self._compiler = compiler
         self.otherwise: Callable[[], Loaded] | None = None     # for arguments that this file cannot take
@@ -62,13 +64,23 @@ class Loaded:
         a CuPy or torch stream, or its address. Returns the outputs that were left out: one array, or a
         tuple; None where none was. Raises TG04 errors that name the argument at fault.
         """
+        if not named:
+            result = self._repeats(arrays, out, stream)
+            if result is not MISSED:
+                return result
+        return self.run(arrays, named, out, stream, self._repeats)
+
+    def run(self, arrays: tuple, named: Mapping[str, object], out: object, stream: object, repeats: Repeats) -> object:
+        """A call, checked from its start, and kept in `repeats` for the calls that will be like it."""
         try:
             bound = self._binder.bind(arrays, named, out)
         except TilegenError as error:
-            return self._other(error)(*arrays, out=out, stream=stream, **named)
+            return self._other(error).run(arrays, named, out, stream, repeats)
         if not bound.is_empty:
             kernel = self._kernel
             kernel.launch(bound, kernel.prepare(bound), stream)
+            if not named:
+                repeats.remember(arrays, out, self._binder, bound, kernel)
         return bound.result
 
     def bind(self, *arrays: object, out: object = None, **named: object) -> BoundCall:
@@ -120,15 +132,22 @@ class BoundCall:
     where all arrays are in GPU memory."""
 
     def __init__(self, kernel: Kernel, bound: Bound) -> None:
-        self._launch = kernel.launch
-        self._bound = bound
-        self._prepared = None if bound.is_empty else kernel.prepare(bound)
         self.result = bound.result
+        self._bound = bound             # keeps the memory of all arguments alive
+        self._launch = _nothing if bound.is_empty else kernel.prepared(bound) or self._whole_launch(kernel, bound)
 
     def __call__(self, stream: object = None) -> object:
-        if self._prepared is not None:
-            self._launch(self._bound, self._prepared, stream)
+        self._launch(stream)
         return self.result
+
+    @staticmethod
+    def _whole_launch(kernel: Kernel, bound: Bound) -> Callable[[object], None]:
+        prepared = kernel.prepare(bound)
+        return lambda stream: kernel.launch(bound, prepared, stream)
+
+
+def _nothing(stream: object) -> None:
+    """The launch of no blocks."""
 
 
 def _read(path_or_text: str | os.PathLike) -> tuple[str, str]:
