@@ -176,6 +176,8 @@ COUNT = buffer("count", (), int32, "var")
      "T.reduce_sum(tile, rows, dim=1, clear=False)"),
     (ir.Scan("sum", whole(TILE), whole(TILE), 1), "T.cumsum(tile, tile, dim=1)"),
     (ir.Scan("max", whole(TILE), whole(A), 0, reverse=True), "T.cummax(tile, A, dim=0, reverse=True)"),
+    (ir.Finalize("sum", whole(TILE), whole(TILE)), "T.finalize_reducer(tile)"),
+    (ir.Finalize("max", whole(TILE), whole(A)), "T.finalize_reducer(tile, A)"),
     (ir.Vote("any", whole(TILE), COUNT), "count = T.any_of(tile)"),
     (ir.Alloc(ir.Alias("bits", (expr(32),), int32, "shared", TILE)), 'bits = T.view(tile, (32,), "int32")'),
     (ir.Atomic("add", A, (X, Y), expr(1.0)), "T.atomic_add(A[x, y], 1.0)"),

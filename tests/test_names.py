@@ -17,7 +17,7 @@ TILES = "copy ptx_wait_group async_copy fill clear gemm GemmWarpPolicy"
 LOOPS = "Parallel Pipelined serial unroll vectorized Serial Unroll Vectorized grid Persistent " \
     "PersistentTileScheduler loop_break"
 REDUCTIONS = "reduce_sum reduce_max reduce_min reduce_absmax reduce_abssum reduce_bitand reduce_bitor reduce_bitxor " \
-    "reduce cumsum cummax any_of all_of alloc_reducer reducer_update finalize_reducer"
+    "reduce cumsum cummax any_of all_of alloc_reducer reducer_init reducer_update finalize_reducer"
 ATOMICS = "atomic_add atomic_addx2 atomic_addx4 atomic_max atomic_min atomic_or"
 MATH = "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh asinh acosh atanh tanh " \
     "sigmoid erf pow fmod hypot floor ceil round trunc nearbyint abs min max clamp if_then_else Select isnan isinf " \

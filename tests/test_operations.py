@@ -7,6 +7,7 @@ import operations_launches  # noqa: F401
 import operations_names  # noqa: F401
 import operations_products  # noqa: F401
 import operations_random  # noqa: F401
+import operations_reducers  # noqa: F401
 import operations_reductions  # noqa: F401
 import operations_scans  # noqa: F401
 import operations_views  # noqa: F401

@@ -1,9 +1,8 @@
 """The Tile IR: every node a frozen dataclass, on one screen.
 
-Tile operations stay whole from the parser to the template. A `loc` says which Python text a node
-comes from (it is never compared); a `plan` is empty until a pass decides how the node is carried
-out. `walk` and `rewrite` work from the dataclass fields, so a new node costs one class here.
-"""
+Tile operations stay whole from the parser to the template. A `loc` says which Python text a node comes from (it is
+never compared); a `plan` is empty until a pass decides how the node is carried out. `walk` and `rewrite` work from the
+dataclass fields, so a new node costs one class here."""
 
 from __future__ import annotations
 
@@ -85,8 +84,8 @@ class Load(Expr):
 # ---- Program -------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Buffer(Node):
-    """scope: global, shared, fragment (a tile spread over the registers of the block's threads),
-    local (an array of each thread), var (a scalar of each thread, shape ())."""
+    """scope: global, shared, fragment (a tile spread over the registers of the block's threads), local (an array of
+    each thread), var (a scalar of each thread, shape ())."""
     name: str
     shape: tuple[Expr, ...]
     dtype: DType
@@ -97,7 +96,6 @@ class Buffer(Node):
 class Alias(Buffer):
     """The memory of `base` under another name, shape or dtype; elements in the same order."""
     base: Buffer | None = None
-
     @property
     def reinterprets(self) -> bool:
         """Whether its elements have another type than those of the memory: accesses by pointers to them need care."""
@@ -114,8 +112,7 @@ class Region(Node):
 
 @dataclass(frozen=True)
 class Knob(Node):
-    """A constexpr of the emitted file. `value` is its number (int, float or bool); `expr` how it
-    follows from other knobs, where it does."""
+    """A constexpr of the emitted file. `value` is its number; `expr` how it follows from other knobs, if it does."""
     name: str
     value: int | float | bool
     comment: str = ""
@@ -124,8 +121,7 @@ class Knob(Node):
 
 @dataclass(frozen=True)
 class Param(Node):
-    """A tensor (`buffer`) or scalar (`var`) argument. access: read, write, readwrite. A `workspace` is memory
-    that the launcher allocates and no caller sees."""
+    """A tensor (`buffer`) or scalar (`var`). access: read, write, readwrite. A `workspace` is the launcher's."""
     name: str
     buffer: Buffer | None = None
     var: Var | None = None
@@ -135,16 +131,15 @@ class Param(Node):
 
 @dataclass(frozen=True)
 class Wish(Node):
-    """Something that the kernel asks of its launch. name: row_panels, column_panels (the order of blocks),
-    min_blocks (of an SM)."""
+    """What a kernel asks of its launch. name: row_panels, column_panels (the order of blocks), min_blocks."""
     name: str
     value: Expr
 
 
 @dataclass(frozen=True)
 class Kernel(Node):
-    """One launch; or several that run in order, each a Kernel of its own in `launches` with the parameters
-    and sizes that it uses. Then grid, threads and body of the whole are empty."""
+    """One launch; or several that run in order, each a Kernel of its own in `launches` with the parameters and sizes
+    that it uses. Then grid, threads and body of the whole are empty."""
     name: str
     params: tuple[Param, ...]
     knobs: tuple[Knob, ...]
@@ -199,8 +194,7 @@ class Gemm(Stmt):
 
 @dataclass(frozen=True)
 class Reduce(Stmt):
-    """dst = op over dimension `dim` of src (clear), or dst = op(dst, that). op: sum max min absmax abssum bitand
-    bitor bitxor."""
+    """dst = op over dimension `dim` of src (clear), or dst = op(dst, that). op: see T.reduce."""
     op: str
     src: Region
     dst: Region
@@ -210,12 +204,20 @@ class Reduce(Stmt):
 
 @dataclass(frozen=True)
 class Scan(Stmt):
-    """dst[i] = op of src[0] to src[i] along dimension `dim`; from the end with `reverse`. op: sum max."""
+    """dst[i] = op of src[0] to src[i] along `dim`; from the end with `reverse`. op: sum max."""
     op: str
     src: Region
     dst: Region
     dim: int
     reverse: bool = False
+
+
+@dataclass(frozen=True)
+class Finalize(Stmt):
+    """dst = op over what all threads contributed to a reducer, src: as written, one shared tile. op: sum max min."""
+    op: str
+    src: Region
+    dst: Region
 
 
 @dataclass(frozen=True)
@@ -237,8 +239,8 @@ class Parallel(Stmt):
 
 @dataclass(frozen=True)
 class Atomic(Stmt):
-    """buffer[indices] = op(buffer[indices], value), atomically. op: add max min or. `previous`, a variable, gets
-    what was there before; `order` is relaxed, acquire, release, acq_rel or seq_cst."""
+    """buffer[indices] = op(it, value), atomically. op: add max min or. `previous`, a variable, gets what was there;
+    `order` is relaxed, acquire, release, acq_rel or seq_cst."""
     op: str
     buffer: Buffer
     indices: tuple[Expr, ...]
@@ -305,8 +307,7 @@ class Continue(Stmt):
 
 @dataclass(frozen=True)
 class Sync(Stmt):
-    """A barrier of the block, with the reason that is written beside it. With `waits`, each thread first
-    waits for its own asynchronous copies."""
+    """A barrier, with its reason. With `waits`, each thread first waits for its own asynchronous copies."""
     reason: str = ""
     waits: bool = False
 
@@ -340,7 +341,7 @@ def owner(buffer: Buffer) -> Buffer:
 
 # ---- Making and replacing ------------------------------------------------------------------------
 def substitute(node: Any, values: dict[str, Expr]) -> Any:
-    """`node` with each Var whose name is a key replaced by its value."""
+    """`node` with each Var whose name is a key replaced."""
     return rewrite(node, lambda n: values.get(n.name) if isinstance(n, Var) else None)
 
 

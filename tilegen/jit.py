@@ -20,6 +20,7 @@ from tilegen.launches import each_launch
 from tilegen.passes.check_async import check_async
 from tilegen.passes.check_bounds import check_bounds
 from tilegen.passes.check_defined import check_defined
+from tilegen.passes.check_reducers import check_reducers
 from tilegen.passes.check_shapes import check_shapes
 from tilegen.passes.check_workspaces import check_workspaces
 from tilegen.passes.unpack_nibbles import unpack_nibbles
@@ -27,7 +28,7 @@ from tilegen.plan import maps_of
 from tilegen.runtime.load import Loaded, load
 from tilegen.targets import Target
 
-CHECKS = (check_shapes, unpack_nibbles, check_defined, check_async, check_bounds)
+CHECKS = (check_shapes, unpack_nibbles, check_defined, check_reducers, check_async, check_bounds)
 
 
 class Specialised:

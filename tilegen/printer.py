@@ -187,6 +187,8 @@ def _simple(node: ir.Stmt) -> str:
         case ir.Scan(op=op, src=src, dst=dst, dim=dim):
             reverse = ", reverse=True" if node.reverse else ""
             return f"T.cum{op}({_region(src)}, {_region(dst)}, dim={dim}{reverse})"
+        case ir.Finalize(src=src, dst=dst):
+            return f"T.finalize_reducer({_region(src)}" + (f", {_region(dst)})" if dst != src else ")")
         case ir.Vote(op=op, src=src, dst=dst):
             return f"{dst.name} = T.{op}_of({_region(src)})"
         case ir.Atomic():
@@ -195,10 +197,8 @@ def _simple(node: ir.Stmt) -> str:
             return f"{var.name}: {var.dtype} = {expression(value)}"
         case ir.Store(buffer=buffer, indices=indices, value=value):
             return f"{_element(buffer, indices)} = {expression(value)}"
-        case ir.Break():
-            return "break"
-        case ir.Continue():
-            return "continue"
+        case ir.Break() | ir.Continue():
+            return type(node).__name__.lower()
         case ir.Sync(reason=reason):
             return ("T.sync()" if node.waits else "T.sync_threads()") + (f"  # {reason}" if reason else "")
         case ir.Print(message=message, values=values):

@@ -73,3 +73,19 @@ def a_fragment_of_nibbles(X: T.Tensor[(8, 64), "int4"]):
     with T.Kernel(1):
         x = T.alloc_fragment((8, 64), "int4")  # error: TG0103 tiles of int4 are shared tiles
         T.copy(X, x)
+
+
+def reducer_that_is_assigned(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        total = T.alloc_reducer((1,), "float32", op="max")
+        for i in T.Parallel(64):
+            total[0] = T.max(total[0], A[i])  # error: TG0103 total is a reducer
+        T.finalize_reducer(total, A[0:1])
+
+
+def sum_into_a_maximum(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        total = T.alloc_reducer((1,), "float32", op="max")
+        for i in T.Parallel(64):
+            total[0] += A[i]  # error: TG0103 total is a reducer
+        T.finalize_reducer(total, A[0:1])

@@ -68,3 +68,20 @@ def product_without_sync(A: T.Tensor[(64, 64), "float16"], B: T.Tensor[(64, 64),
         for k in T.Pipelined(2):
             T.gemm(tile, tile, C_local, clear_accum=True)  # error: TG0112 before its T.copy_async is complete
         T.copy(C_local, B)
+
+
+def reducer_read_too_early(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        total = T.alloc_reducer((1,), "float32")
+        for turn in range(3):
+            A[turn] = total[0]  # error: TG0112 total is read before T.finalize_reducer
+            for i in T.Parallel(32):
+                T.reducer_update(total[0], A[i + 32])
+        T.finalize_reducer(total)
+
+
+def reducer_never_finalized(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        total = T.alloc_reducer((1,), "float32")  # error: TG0112 the reducer total is never finalized
+        for i in T.Parallel(64):
+            T.reducer_update(total[0], A[i])

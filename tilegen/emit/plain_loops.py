@@ -49,7 +49,7 @@ def as_loops(s: ir.Stmt, numbers: dict) -> Statements:
     tell extents of 1 from others."""
     operations: dict[type, Callable[..., Statements]] = {
         ir.Copy: _copy, ir.Fill: _fill, ir.Gemm: _gemm, ir.Reduce: _reduce, ir.Scan: _scan, ir.Vote: _vote,
-        ir.Atomic: _atomic}
+        ir.Atomic: _atomic, ir.Finalize: lambda s, numbers: ()}
     return operations[type(s)](s, numbers)
 
 

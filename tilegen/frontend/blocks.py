@@ -10,6 +10,7 @@ from tilegen.frontend.names import written_names
 from tilegen.frontend.parser import Parser, statement
 from tilegen.frontend.variables import declare_variable
 from tilegen.language.loops import Launch, Loop, Nest, PersistentLoop, coordinates
+from tilegen.language.reducers import require_finalized
 from tilegen.language.safe_values import with_safe_values
 from tilegen.language.text import describe
 from tilegen.language.values import as_condition, is_scalar
@@ -45,6 +46,7 @@ def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) 
         _carry_variables(parser, node)
         parser.body(node.body)
     builder.inside_kernel = False
+    require_finalized(tuple(block.statements), builder)
     statements = with_safe_values(tuple(block.statements), builder)
     builder.taken -= {*own, *(n.buffer.name for n in ir.walk(statements) if isinstance(n, ir.Alloc))}
     parser.launches.append(ir.Kernel("", (), (), (), launch.grid, builder.block_vars, launch.threads, statements,

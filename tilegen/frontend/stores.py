@@ -9,7 +9,7 @@ from tilegen import ir
 from tilegen.frontend.expressions import OPERATORS
 from tilegen.frontend.parser import Parser
 from tilegen.frontend.variables import assign
-from tilegen.language import arithmetic, tiles
+from tilegen.language import arithmetic, reducers, tiles
 from tilegen.language.text import describe
 from tilegen.language.values import as_expr, is_scalar
 
@@ -24,6 +24,7 @@ def store(parser: Parser, target: ast.Subscript, value: Any) -> None:
                 tiles.copy(value, place)
                 return
             element = as_expr(place)
+            reducers.refuse_store(element.buffer, parser.builder, parser.loc(target))
             expr = as_expr(value, element.buffer.dtype)
             parser.builder.emit(ir.Store(element.buffer, element.indices, expr, loc=parser.builder.loc))
         case ir.Region() if is_scalar(value):
@@ -45,6 +46,10 @@ def update(parser: Parser, node: ast.AugAssign) -> None:
         assign(parser, node.target.id, value, node.target)
     elif isinstance(node.target, ast.Subscript):
         element = as_expr(parser.evaluate(node.target), loc=parser.loc(node.target))
+        if op == "+" and parser.builder.reducers.get(element.buffer.name) == "sum":
+            reducers.update("add", element, parser.evaluate(node.value))
+            return
+        reducers.refuse_store(element.buffer, parser.builder, parser.loc(node.target))
         value = arithmetic.binary(op, element, parser.evaluate(node.value))
         expr = as_expr(value, element.buffer.dtype)
         parser.builder.emit(ir.Store(element.buffer, element.indices, expr, loc=parser.loc(node)))

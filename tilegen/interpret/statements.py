@@ -17,10 +17,11 @@ from tilegen.interpret.frame import (PRIVATE, Frame, Loop, Mask, Memory, at_lane
 from tilegen.interpret.values import Value, convert, numpy_dtype, poison
 
 _WHOLE_BLOCK = {ir.Copy: "T.copy", ir.Fill: "T.fill", ir.Gemm: "T.gemm", ir.Reduce: "T.reduce",
-                ir.Scan: "T.cumsum", ir.Vote: "T.any_of"}
+                ir.Scan: "T.cumsum", ir.Vote: "T.any_of", ir.Finalize: "T.finalize_reducer"}
 # What the tile operations mean.
 _TILES = {ir.Copy: tiles.copy, ir.Gemm: tiles.gemm, ir.Fill: tiles.fill, ir.Reduce: tiles.reduce,
-          ir.Scan: tiles.scan, ir.Vote: tiles.vote, ir.Atomic: tiles.atomic, ir.Sync: tiles.sync}
+          ir.Scan: tiles.scan, ir.Vote: tiles.vote, ir.Atomic: tiles.atomic, ir.Sync: tiles.sync,
+          ir.Finalize: lambda node, frame: None}
 
 
 def execute(body: tuple[ir.Stmt, ...], frame: Frame) -> None:

@@ -25,7 +25,7 @@ from tilegen.language.math import (
 )
 from tilegen.language.random import philox, rng_init, rng_rand, rng_rand_float
 from tilegen.language.raw import Raw, call_extern, import_source
-from tilegen.language.reducers import alloc_reducer, finalize_reducer, reducer_update
+from tilegen.language.reducers import alloc_reducer, finalize_reducer, reducer_init, reducer_update
 from tilegen.language.reductions import (
     all_of, any_of, reduce, reduce_absmax, reduce_abssum, reduce_bitand, reduce_bitor, reduce_bitxor, reduce_max,
     reduce_min, reduce_sum,

@@ -32,6 +32,7 @@ from tilegen.passes.plan_occupancy import plan_occupancy
 from tilegen.passes.plan_parallel import plan_parallel
 from tilegen.passes.plan_pipeline import plan_pipeline
 from tilegen.passes.plan_reduce import plan_reduce
+from tilegen.passes.plan_reducers import plan_reducers
 from tilegen.passes.plan_scan import plan_scan
 from tilegen.passes.plan_stmatrix import plan_stmatrix
 from tilegen.passes.plan_storage import plan_storage
@@ -50,13 +51,14 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, bind_threads, order_pipelines, expand_prints, single_elements, stage_reductions,
-            place_annotated, route_fragments, pack_products, choose_instructions, stage_operands, plan_pipeline,
-            plan_warpgroups, late_loads, infer_layouts, pad_shared, plan_stmatrix, plan_copies, plan_fills,
-            plan_atomics, plan_parallel, plan_mma, hoist_operands, spare_registers, plan_gemm, defer_sums,
-            plan_reduce, plan_scan, plan_votes, plan_storage, plan_syncs, share_places, insert_barriers,
-            place_shared, plan_occupancy, order_blocks, check_complete),
-    "cpu": (simplify, cpu_layouts, cpu_statements, order_blocks),
+    "gpu": (simplify, bind_threads, order_pipelines, expand_prints, single_elements, plan_reducers,
+            stage_reductions, place_annotated, route_fragments, pack_products, choose_instructions,
+            stage_operands, plan_pipeline, plan_warpgroups, late_loads, infer_layouts, pad_shared,
+            plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, hoist_operands,
+            spare_registers, plan_gemm, defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage,
+            plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy, order_blocks,
+            check_complete),
+    "cpu": (simplify, plan_reducers, cpu_layouts, cpu_statements, order_blocks),
 }
 
 

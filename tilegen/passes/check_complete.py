@@ -11,7 +11,7 @@ from tilegen.errors import Note, TilegenError
 from tilegen.passes.live_registers import most_registers
 from tilegen.targets.base import Target
 
-_PLANNED = (ir.Copy, ir.Fill, ir.Gemm, ir.Reduce, ir.Scan, ir.Vote, ir.Parallel)
+_PLANNED = (ir.Copy, ir.Fill, ir.Gemm, ir.Reduce, ir.Scan, ir.Vote, ir.Finalize, ir.Parallel)
 
 
 def check_complete(kernel: ir.Kernel, target: Target) -> ir.Kernel:

@@ -15,7 +15,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import PACKED, DType, float32, tfloat32
 from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction, matrix_instruction
 from tilegen.passes.layout_classes import Members
-from tilegen.passes.layout_relations import collect_classes, number_nests
+from tilegen.passes.layout_relations import collect_classes, number_nests, reduced_fragments
 from tilegen.passes.mma_operands import choose_forms, form_checks, form_words
 from tilegen.passes.ranges import knob_values, loop_steps
 from tilegen.passes.slices import slice_checks
@@ -141,7 +141,7 @@ def _warps(kernel: ir.Kernel, members: Members, env, threads: int,
     if len(asked) > 1:
         return "products that share a layout ask for different grids of warps"
     policy = asked.pop() if asked else members.gemms[0].policy
-    reduced = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
+    reduced = reduced_fragments(kernel)
     one_column = bool(reduced & {b.name for b in members.buffers}) or \
         any(g.a.buffer.scope == "fragment" for g in members.gemms)
     grids = [(m, count // m) for m in range(1, count + 1) if count % m == 0]

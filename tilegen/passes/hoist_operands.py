@@ -59,7 +59,7 @@ def _stays(loop: ir.For, gemm: ir.Gemm) -> bool:
 
 def _written(node: ir.Node) -> tuple[ir.Buffer, ...]:
     match node:
-        case ir.Copy() | ir.Fill() | ir.Reduce() | ir.Scan():
+        case ir.Copy() | ir.Fill() | ir.Reduce() | ir.Scan() | ir.Finalize():
             return (node.dst.buffer,)
         case ir.Store() | ir.Atomic():
             return (node.buffer,)

@@ -65,7 +65,7 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             result.append(s)
             since = since.fresh()
             continue
-        if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote)):
+        if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote, ir.Finalize)):
             _refuse_divergence(s, divergent, "the threads exchange values")
         reason = _hazard(_own_accesses(s), since) or _hazard_of_updates(s, since)
         if reason:

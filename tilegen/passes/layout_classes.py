@@ -216,4 +216,4 @@ class Relation:
     @property
     def strictness(self) -> int:
         """What is kept first where not all can be had."""
-        return {ir.Gemm: 0, ir.Reduce: 1, ir.Scan: 1, ir.Copy: 2, ir.Alloc: 3}.get(type(self.node), 4)
+        return {ir.Gemm: 0, ir.Reduce: 1, ir.Scan: 1, ir.Finalize: 1, ir.Copy: 2, ir.Alloc: 3}.get(type(self.node), 4)

@@ -46,7 +46,8 @@ def _reason(relation: Relation) -> str:
             return f"{a.buffer.name} is spread otherwise than the product"
         case ir.Alloc(buffer=alias):
             return f"{alias.name} is {alias.base.name} in another shape"
-        case ir.Copy(src=src, dst=dst) | ir.Reduce(src=src, dst=dst) | ir.Scan(src=src, dst=dst):
+        case ir.Copy(src=src, dst=dst) | ir.Reduce(src=src, dst=dst) | ir.Scan(src=src, dst=dst) | \
+                ir.Finalize(src=src, dst=dst):
             return f"{dst.buffer.name} is spread otherwise than {src.buffer.name}"
     raise AssertionError(f"no relation of {type(relation.node).__name__}")
 

@@ -59,7 +59,7 @@ def relations(kernel: ir.Kernel) -> Iterator[Relation]:
                 yield _of_copy(node)
             case ir.Reduce() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
                 yield _of_reduce(node)
-            case ir.Scan() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
+            case ir.Scan() | ir.Finalize() if node.src.buffer.scope == node.dst.buffer.scope == "fragment":
                 names = node.src.buffer.name, node.dst.buffer.name
                 rank = len(node.src.buffer.shape)
                 yield Relation(node, tuple(((names[0], d), (names[1], d), node.loc) for d in range(rank)))
@@ -147,3 +147,16 @@ def _of_nest(nest: ir.Parallel) -> Iterator[Relation]:
                 whole.setdefault(name, []).append((name, d))
     for name in dict.fromkeys([*found, *whole]):
         yield Relation(nest, tuple(found.get(name, ())), tuple(whole.get(name, ())), name)
+
+
+def reduced_fragments(kernel: ir.Kernel) -> set[str]:
+    """Fragments whose elements meet across threads: those of a reduction, and of nests that contribute to reducers."""
+    found = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
+    for nest in (n for n in ir.walk(kernel.body) if isinstance(n, ir.Parallel) and contributes(n)):
+        found |= {access.buffer.name for access in fragment_accesses(nest)}
+    return found
+
+
+def contributes(nest: ir.Parallel) -> bool:
+    """Whether a nest updates a reducer that is in registers."""
+    return any(isinstance(access, ir.Atomic) for access in fragment_accesses(nest))

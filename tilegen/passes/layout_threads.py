@@ -9,6 +9,7 @@ from tilegen import arith, ir
 from tilegen.errors import Note, TilegenError
 from tilegen.instructions import matrix_instruction
 from tilegen.passes.layout_classes import Classes, Key, Members
+from tilegen.passes.layout_relations import contributes, reduced_fragments
 from tilegen.plan import MmaChoice, WgmmaChoice
 
 WARP = 32
@@ -44,11 +45,14 @@ def choose_threads(kernel: ir.Kernel, classes: Classes, members: Members, thread
 
 
 def digits_of(classes: Classes, members: Members) -> dict[Key, str]:
-    """'n' for last dimensions, 'm' for those before, gemm accumulators deciding first."""
+    """'n' for last dimensions, 'm' for those before, gemm accumulators deciding first; then what has most dimensions,
+    of fragments and of loops that contribute to reducers; other loops follow."""
     strict = [g.c.buffer for g in members.gemms]
-    rest = sorted((b for b in members.buffers if b not in strict), key=lambda b: -len(b.shape))
-    items = [[classes.of(b.name, d) for d in range(len(b.shape))] for b in strict + rest]
-    items += [[classes.of(n, v) for v in variables] for n, variables in members.nests.items()]
+    boxes = {b.name: range(len(b.shape)) for b in members.buffers if b not in strict}
+    boxes |= {n: members.nests[n] for n in _contributing(classes, members)}
+    order = [*((b.name, range(len(b.shape))) for b in strict), *sorted(boxes.items(), key=lambda box: -len(box[1])),
+             *((n, v) for n, v in members.nests.items() if n not in boxes)]
+    items = [[classes.of(owner, d) for d in dimensions] for owner, dimensions in order]
     digits: dict[Key, str] = {}
     partners = {a: b for s in _splits(classes) for a, b in ((s[0], s[1]), (s[1], s[0]))}
     for keys in items:
@@ -71,6 +75,11 @@ def digits_of(classes: Classes, members: Members) -> dict[Key, str]:
         if digits.get(coarse, "") != digits.get(inner, ""):
             _refuse_double(classes, coarse, inner)
     return digits
+
+
+def _contributing(classes: Classes, members: Members) -> list[int]:
+    """The nests of a component that contribute to reducers: more iterations meet in an element than threads hold it."""
+    return [n for n in members.nests if contributes(classes.nests[n])]
 
 
 def _splits(classes: Classes) -> list[tuple[Key, Key, int]]:
@@ -128,7 +137,7 @@ def _for_gemm(kernel, classes, members, digits, threads, env) -> Choice:
         for key, wide, count in ((r, other.transpose_a, best[0]), (c, not other.transpose_b, best[1])):
             width = _widest(arith.evaluate(classes.extents[key], env), count, size) if wide else 1
             choice.vectors[key] = min(width, choice.vectors.get(key, width))
-    reduced = {n.src.buffer.name for n in ir.walk(kernel.body) if isinstance(n, ir.Reduce)}
+    reduced = reduced_fragments(kernel)
     if best[0] % 4 == 0 and best[1] % 8 == 0 and not reduced & {b.name for b in members.buffers}:
         choice.arrangement = "fma"
     choice.reason = (f"gemm accumulator: {best[0]} x {best[1]} threads, so that each holds the squarest part "
@@ -179,15 +188,16 @@ def _gemm_cost(rows: int, cols: int, threads_m: int, threads_n: int, few_rows: b
 
 def _for_rows(classes, members, digits, threads, env) -> Choice:
     """Rows of the largest fragment: whole warps along a row, as many rows at a time as there are."""
-    def extents(item) -> tuple[int, int]:
-        keys = [classes.of(item.name, d) for d in range(len(item.shape))]
+    def extents(keys: list[Key]) -> tuple[int, int]:
         sizes = {digits.get(k, ""): arith.evaluate(classes.extents[k], env) for k in keys}
         return sizes.get("m", 1), sizes.get("n", 1)
-    lead = max(members.buffers, key=lambda b: extents(b)[0] * extents(b)[1])
-    rows, cols = extents(lead)
+    boxes = {b.name: [classes.of(b.name, d) for d in range(len(b.shape))] for b in members.buffers}
+    boxes |= {"the loop": [classes.of(n, v) for v in members.nests[n]] for n in _contributing(classes, members)}
+    lead = max(boxes, key=lambda name: math.prod(extents(boxes[name])))
+    rows, cols = extents(boxes[lead])
     size = max(1, 16 // max(b.dtype.bytes for b in members.buffers))
     along = [n for n in divisors(threads) if n & (n - 1) == 0 and whole_groups(classes, digits, threads // n, n)]
-    column = next((k for k in (classes.of(lead.name, d) for d in range(len(lead.shape))) if digits.get(k) == "n"), None)
+    column = next((k for k in boxes[lead] if digits.get(k) == "n"), None)
     together = _together(classes, column) if column else cols
     def cost(n: int) -> tuple:
         m = threads // n
@@ -199,7 +209,7 @@ def _for_rows(classes, members, digits, threads, env) -> Choice:
     best = min(along, key=cost)
     choice = Choice(threads // best, best, True, digits)
     fill_vectors(choice, classes, members, env)
-    choice.reason = (f"{best} threads along each row of {lead.name}, {threads // best} rows at a time: "
+    choice.reason = (f"{best} threads along each row of {lead}, {threads // best} rows at a time: "
                      "the fewest registers, whole warps along a row, 16-byte accesses")
     return choice
 

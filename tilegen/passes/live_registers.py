@@ -70,7 +70,7 @@ def _used(node: ir.Stmt, names: frozenset[str]) -> set[str]:
 def overwrites(s: ir.Stmt, name: str) -> bool:
     """Whether a statement gives every element of a buffer a new value, without reading an old one."""
     match s:
-        case ir.Copy() | ir.Fill():
+        case ir.Copy() | ir.Fill() | ir.Finalize():
             written = s.dst
         case ir.Reduce(clear=True):
             written = s.dst

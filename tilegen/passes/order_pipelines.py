@@ -135,7 +135,7 @@ def _accesses(statements) -> tuple[set[str], set[str]]:
                 reads.add(ir.owner(n.buffer).name)
             case ir.Store() | ir.Atomic():
                 writes.add(ir.owner(n.buffer).name)
-            case ir.Copy() | ir.Reduce() | ir.Scan() | ir.Vote():
+            case ir.Copy() | ir.Reduce() | ir.Scan() | ir.Vote() | ir.Finalize():
                 reads.add(ir.owner(n.src.buffer).name)
                 dst = n.dst if isinstance(n, ir.Vote) else n.dst.buffer
                 writes.add(ir.owner(dst).name)

@@ -161,7 +161,7 @@ def _written(statements) -> set[str]:
     """The memory that the loop writes."""
     found = set()
     for n in ir.walk(statements):
-        if isinstance(n, (ir.Copy, ir.Fill, ir.Reduce, ir.Scan)):
+        if isinstance(n, (ir.Copy, ir.Fill, ir.Reduce, ir.Scan, ir.Finalize)):
             found.add(ir.owner(n.dst.buffer).name)
         elif isinstance(n, ir.Gemm):
             found.add(ir.owner(n.c.buffer).name)

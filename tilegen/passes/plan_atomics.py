@@ -1,7 +1,7 @@
 """plan_atomics: an instruction for each atomic update, else a loop of compare-and-swap.
 
-Precondition: none. Effect: each Atomic has an OpPlan. TG0204 for elements of 8 bits, which no GPU updates
-atomically.
+Precondition: none. Effect: each Atomic has an OpPlan, but for contributions to reducers in registers. TG0204
+for elements of 8 bits, which no GPU updates atomically.
 Before: T.atomic_max(H[i], x)
 After:  atomicMax(&H[i], x);    or for floats    atomic_update<unsigned>(&H[i], [&](float old) { ... });
 """
@@ -25,7 +25,9 @@ def plan_atomics(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     return replace(
         kernel,
         body=ir.rewrite(
-            kernel.body, lambda n: replace(n, plan=_plan(planner, n)) if isinstance(n, ir.Atomic) else None
+            kernel.body,
+            lambda n: replace(n, plan=_plan(planner, n)) if isinstance(n, ir.Atomic) and n.buffer.scope != "fragment"
+            else None,
         ),
     )
 

@@ -109,7 +109,29 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     if once is not None and any(_is_fragment_write(n) for n in ir.walk(nest.body)):
         body, once = _spoken(body, once), None
     reason = "each thread computes the elements of the fragments that it holds"
-    return NestPlan(tuple(loops), body, guard=whole, once=once, reason=reason)
+    return NestPlan(tuple(loops), _contributed(body), guard=whole, once=once, reason=reason, why=_why(nest))
+
+
+def _why(nest: ir.Parallel) -> str:
+    """What an earlier pass has to say to the reader about a nest."""
+    return dict(nest.options).get("why", "")
+
+
+def _contributed(body: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """Updates of a reducer in registers as what they are there: each thread adds to its own contributions."""
+
+    def rule(node):
+        if not _is_contribution(node):
+            return None
+        old = ir.Load(node.buffer, node.indices)
+        value = ir.BinOp(node.operator, old, node.value, node.buffer.dtype)
+        return ir.Store(node.buffer, node.indices, value, loc=node.loc)
+
+    return ir.rewrite(body, rule)
+
+
+def _is_contribution(node: ir.Node) -> bool:
+    return isinstance(node, ir.Atomic) and node.buffer.scope == "fragment"
 
 
 def _is_fragment_write(node: ir.Node) -> bool:
@@ -117,10 +139,10 @@ def _is_fragment_write(node: ir.Node) -> bool:
 
 
 def _spoken(body: tuple[ir.Stmt, ...], once: ir.Expr) -> tuple[ir.Stmt, ...]:
-    """Each thread writes its own copy of a fragment, one of them what all threads share."""
+    """Each thread writes its own copy of a fragment, one of them what all threads share, and contributes."""
 
     def rule(node):
-        shared = isinstance(node, (ir.Store, ir.Atomic)) and node.buffer.scope in _MEMORY
+        shared = isinstance(node, (ir.Store, ir.Atomic)) and node.buffer.scope in _MEMORY or _is_contribution(node)
         return ir.If(once, (node,), loc=node.loc) if shared or isinstance(node, ir.Print) else None
 
     return ir.rewrite(body, rule)
@@ -148,9 +170,10 @@ def _strided_nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     loops = tuple(_drop_unused(list(loops), body, guard))
     return NestPlan(
         loops,
-        _with_declarations(planner, body),
+        _contributed(_with_declarations(planner, body)),
         guard=guard,
         reason="no fragment: the block walks the box, neighbours in one warp",
+        why=_why(nest),
     )
 
 
@@ -180,11 +203,12 @@ def _declared_inside(nest: ir.Parallel, buffer: ir.Buffer) -> bool:
 
 
 def _touches_memory(nest: ir.Parallel) -> str:
-    """'write', 'read' or '': what the nest does to shared and global memory. A print counts as a write:
-    it has to happen once."""
+    """'write', 'read' or '': what the nest does to shared and global memory. A print and a contribution to a
+    reducer count as writes: they have to happen once."""
     nodes = [n for s in nest.body for n in ir.walk(s)]
     if any(
-        isinstance(n, (ir.Print, ir.Raw)) or isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY
+        isinstance(n, (ir.Print, ir.Raw)) or _is_contribution(n)
+        or isinstance(n, (ir.Store, ir.Atomic)) and n.buffer.scope in _MEMORY
         for n in nodes
     ):
         return "write"

@@ -1,6 +1,6 @@
 """plan_reduce: a reduction inside each thread, then across the threads that share a row (or column).
 
-Precondition: source and result are fragments. Effect: each Reduce has an OpPlan.
+Precondition: source and result are fragments. Effect: each Reduce has an OpPlan, and each Finalize a NestPlan.
 Before: T.reduce_max(S_local, m_local, dim=1)
 After:  for r: { partial = max over c of S_local[r][c]; m_local[r] = max_in_warp<THREADS_N>(partial) }
 """
@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType, int32
-from tilegen.layout import Axis, thread_name
+from tilegen.layout import Axis, FragmentLayout, thread_name
 from tilegen.passes.planner import Planner, coordinate, memory_name, unit
-from tilegen.plan import DeferredSum, KernelPlan, OpPlan
+from tilegen.plan import DeferredSum, KernelPlan, NestPlan, OpPlan
 from tilegen.targets.base import Target
 
 _ACROSS = {"sum": "sum", "abssum": "sum", "max": "max", "absmax": "max", "min": "min", "bitand": "bitand",
@@ -25,11 +25,13 @@ _OPERATORS = {"sum": "+", "abssum": "+", "max": "max", "absmax": "max", "min": "
 def plan_reduce(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
     scratch: dict[str, tuple[DType, int]] = {}
-    body = ir.rewrite(
-        kernel.body,
-        lambda n: replace(n, plan=_reduce(planner, n, scratch)) if isinstance(n, ir.Reduce) else None,
-    )
-    kernel = planner.finish(body)
+
+    def attach(node):
+        if isinstance(node, ir.Reduce):
+            return replace(node, plan=_reduce(planner, node, scratch))
+        return replace(node, plan=_finalize(planner, node, scratch)) if isinstance(node, ir.Finalize) else None
+
+    kernel = planner.finish(ir.rewrite(kernel.body, attach))
     plan: KernelPlan = kernel.plan
     return replace(kernel, plan=replace(plan, scratch=tuple(scratch.items())))
 
@@ -93,9 +95,13 @@ def _combine(op: str, a: ir.Expr, b: ir.Expr, dtype: DType) -> ir.Expr:
 
 def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dtype: DType, scratch) -> dict:
     """How the partial results of the threads along the axis meet."""
-    verb = _ACROSS[reduce.op]
     if isinstance(reduce.plan, DeferredSum):
         return {"combined": partial, "why": "each thread keeps its own part until the loop is over"}
+    return meeting(planner, _ACROSS[reduce.op], axis, partial, dtype, scratch)
+
+
+def meeting(planner: Planner, verb: str, axis: Axis, partial: ir.Expr, dtype: DType, scratch) -> dict:
+    """`combined`: the values of the threads along an axis, combined, in each of them; and `why` it is done so."""
     if axis.threads == 1:
         return {"combined": partial, "why": "each thread holds the whole dimension"}
     power = axis.threads & (axis.threads - 1) == 0
@@ -114,6 +120,33 @@ def _across(planner: Planner, reduce: ir.Reduce, axis: Axis, partial: ir.Var, dt
     stride = axis.fast_name if axis.digit == "m" else "1"
     call = ir.Call(f"device:{verb}_across_threads<{axis.count_name}, {stride}>", (partial, room), dtype)
     return {"combined": call, "why": f"{axis.threads} threads hold parts of a column: through shared memory"}
+
+
+def _finalize(planner: Planner, node: ir.Finalize, scratch) -> NestPlan:
+    """The contributions of the threads that hold the same elements meet, element by element."""
+    source, result = node.src.buffer, node.dst.buffer
+    layout = planner.layout(source)
+    names = iter(planner.slot_names(layout.axes, set()))
+    loops = [None if unit(axis) else planner.slot_loop(axis, next(names)) for axis in layout.axes]
+    index = tuple(ir.Const(0) if loop is None else loop.var for loop in loops)
+    met = meeting(planner, node.op, _sharing(planner, layout), ir.Load(source, index), source.dtype.compute, scratch)
+    body = (ir.Store(result, index, met["combined"]),)
+    return NestPlan(tuple(loop for loop in loops if loop), body, reason=met["why"])
+
+
+def _sharing(planner: Planner, layout: FragmentLayout) -> Axis:
+    """The threads that hold the same elements of a fragment, as an axis of their numbers."""
+    digits = {axis.digit for axis in layout.axes}
+    spread = next((axis for axis in layout.axes if axis.digit), None)
+    if "all" in digits or {"m", "n"} <= digits:
+        return Axis("", "", 1, "", 1)
+    if spread is None:
+        return Axis("", "", planner.threads, "all", planner.threads, count_name="THREADS")
+    other = "m" if "n" in digits else "n"
+    count = layout.threads_m if other == "m" else layout.threads_n
+    rows = spread.fast_name.replace("_N", "_M", 1)
+    return Axis("", "", count, other, count, count_name=rows if other == "m" else spread.fast_name,
+                fast_name=spread.fast_name, arrangement=spread.arrangement, warps_name=spread.warps_name)
 
 
 def inside_warp(axis: Axis, verb: str, value: ir.Expr, dtype: DType, lanes: int) -> ir.Call | None:

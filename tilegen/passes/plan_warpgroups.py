@@ -24,7 +24,7 @@ from tilegen.targets.base import Target
 GROUP = 128                                     # threads of a warpgroup
 LOADERS = 128                                   # a whole warpgroup, since registers are given away by warpgroups
 _REGISTERS = {2: (24, 240), 3: (32, 160)}       # of a loading and of a computing thread, by computing warpgroups
-_ALONE = (ir.Vote, ir.Scan, ir.Atomic, ir.Sync, ir.Print)
+_ALONE = (ir.Vote, ir.Scan, ir.Finalize, ir.Atomic, ir.Sync, ir.Print)
 
 
 def plan_warpgroups(kernel: ir.Kernel, target: Target) -> ir.Kernel:

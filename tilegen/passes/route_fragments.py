@@ -40,8 +40,8 @@ def route_fragments(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         if not found:
             break
         kernel = _resolved(routes, kernel, found)
-    notes = tuple(routes.notes)
-    return replace(kernel, plan=KernelPlan(notes=notes)) if notes else kernel
+    plan, notes = kernel.plan or KernelPlan(), tuple(routes.notes)
+    return replace(kernel, plan=replace(plan, notes=(*plan.notes, *notes))) if notes else kernel
 
 
 def _with_tiles(kernel: ir.Kernel, routes: Routes) -> ir.Kernel:

@@ -70,8 +70,9 @@ def _writes(statement: ir.Stmt, name: str) -> bool:
         match node:
             case ir.Store() | ir.Atomic() if ir.owner(node.buffer).name == name:
                 return True
-            case ir.Copy() | ir.Fill() | ir.Reduce() | ir.Scan() if ir.owner(node.dst.buffer).name == name:
-                return True
+            case ir.Copy() | ir.Fill() | ir.Reduce() | ir.Scan() | ir.Finalize():
+                if ir.owner(node.dst.buffer).name == name:
+                    return True
             case ir.Gemm() if node.c.buffer.name == name:
                 return True
     return False

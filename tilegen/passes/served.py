@@ -29,7 +29,7 @@ def unserved(access: ir.Load | ir.Store | ir.Atomic, nest: ir.Parallel, env: dic
         elif arith.names(index) & varying:
             return f"{_text(access)} may lie in another thread"
     missing = {name for name, extent in own.items() if name not in used and arith.evaluate(extent, env) != 1}
-    if missing and not isinstance(access, ir.Load) and len(used) + len(missing) == len(own):
+    if missing and isinstance(access, ir.Store) and len(used) + len(missing) == len(own):
         return f"one of the threads along {', '.join(sorted(missing))} writes {_text(access)} for all"
     return ""
 
