@@ -13,8 +13,8 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     "errors", "config", "dtypes", "vectors", "layout", "instructions", "wgmma", "nodes", "ir", "launches", "wishes", "arith",
     "printer", "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime",
-    "files", "pristine", "literals", "explain", "drawing", "interop", "placement", "interpreted", "jit", "edited", "call",
-    "kernel", "api",
+    "files", "pristine", "literals", "explain", "drawing", "display", "placement", "interpreted", "jit", "edited", "call",
+    "kernel", "api", "interop",
     "check", "timing", "trial", "kernel_files", "candidate", "checking", "merging", "debugging", "doctor", "cli", "__main__",
 ]
 # (importing layer, what it must not know, though the order would allow it, why)

@@ -11,7 +11,7 @@ _PLACES = {
     "interpret": "tilegen.interpreted", "load": "tilegen.runtime.load", "Loaded": "tilegen.runtime.load",
     "TilegenError": "tilegen.errors",
 }
-_MODULES = ("config", "language")
+_MODULES = ("config", "interop", "language")
 
 __all__ = ["__version__", *_PLACES, *_MODULES]
 

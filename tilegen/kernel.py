@@ -15,7 +15,7 @@ from tilegen.build.lint import Resources
 from tilegen.call import Call, Parameters
 from tilegen.edited import EditedFile
 from tilegen.errors import TilegenError
-from tilegen.interop.notebook import source_as_html
+from tilegen.display import source_as_html
 from tilegen.interpreted import Interpreted
 from tilegen.jit import Specialised
 from tilegen.language.tensors import PrimFunc
