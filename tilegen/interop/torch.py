@@ -100,7 +100,7 @@ class _Defined:
         for size in self.contract.sizes:
             if size not in shown:
                 raise TilegenError("TG0005", f"{kernel.__name__} cannot be an operator: its size {size} is not a "
-                                   "dimension of an argument", hint=f"make it a constant: kernel.specialize({size}=...)")
+                                   "dimension of an argument", hint=f"give it a value: specialize({size}=...)")
         number = next(_taken.setdefault(name, itertools.count(1)))
         qualified = f"tilegen::{name}" + (f"_{number}" if number > 1 else "")
         mutated = [p.name for p in given if p.is_array and p.writes]
