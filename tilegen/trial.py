@@ -20,9 +20,10 @@ from tilegen.runtime.contract import Contract, Param
 from tilegen.runtime.expressions import Number, names
 from tilegen.runtime.load import Loaded
 
-# The extent of sizes that nobody gave, by the rank of the largest tensor; less where a CPU plays the GPU.
-_EXTENTS = {**SIZES_BY_RANK, 3: SIZE_OF_HIGH_RANK}
-_EMULATED = {1: 4096, 2: 256, 3: 64}
+# The extent of sizes that nobody gave, by the rank of the largest tensor; less where a CPU plays the GPU, or where it
+# has to be quick.
+EXTENTS = {**SIZES_BY_RANK, 3: SIZE_OF_HIGH_RANK}
+SMALL = {1: 4096, 2: 256, 3: 64}
 _MANY = 64
 _FALLBACKS = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 
@@ -54,7 +55,7 @@ def run(loaded: Loaded, reference: ir.Kernel | None, place: str, given: Mapping[
     chosen. Raises TG0503 for a name that is neither, TG0409 where no sizes keep the kernel's conditions.
     """
     contract = loaded.contract
-    sizes = choose_sizes(contract, given, _EMULATED if place == "emulator" else _EXTENTS)
+    sizes = choose_sizes(contract, given, SMALL if place == "emulator" else EXTENTS)
     arguments = make_arguments(contract, sizes, given, seed)
     trial = Trial(contract.entry, contract.target, contract.arch, place, sizes)
     results = {name: _moved(value, place) for name, value in copied(arguments).items()}

@@ -12,7 +12,6 @@ import json
 import os
 import pathlib
 import sys
-import time
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--threads", type=int, default=1)
@@ -28,27 +27,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
 
 from race import race, report  # noqa: E402
 from tilegen import kernel_files  # noqa: E402
+from tilegen.timing import host_clock  # noqa: E402
 
 
-def waited() -> int:
-    """Nanoseconds that the threads of this process have waited for a processor."""
-    total = 0
-    for task in pathlib.Path("/proc/self/task").glob("*/schedstat"):
-        total += int(task.read_text().split()[1])
-    return total
-
-
-def quiet_clock(f) -> float:
-    """Seconds of one call that was not disturbed; after 30 disturbed ones the best of them."""
-    best = float("inf")
-    for _ in range(30):
-        before, start = waited(), time.perf_counter()
-        f()
-        seconds = time.perf_counter() - start
-        if waited() - before < 2e7 * seconds:
-            return seconds
-        best = min(best, seconds)
-    return best
+quiet_clock = host_clock(flush=False)
 
 
 def kernel(name: str, **values):

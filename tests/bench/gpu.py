@@ -22,6 +22,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
 
 from race import race, report  # noqa: E402
 from tilegen import kernel_files  # noqa: E402
+from tilegen.timing import gpu_clock  # noqa: E402
 
 
 def example(name: str, **values):
@@ -36,21 +37,6 @@ def module(name: str):
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found
-
-
-def cuda_clock():
-    """Times one call with events, after the L2 cache was overwritten."""
-    flush = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
-
-    def clock(f) -> float:
-        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        flush.zero_()
-        start.record()
-        f()
-        stop.record()
-        stop.synchronize()
-        return start.elapsed_time(stop) * 1e-3
-    return clock
 
 
 def checked(name: str, got: torch.Tensor, want: torch.Tensor, tolerance: float) -> None:
@@ -206,7 +192,7 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(0)
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda)
-    clock = cuda_clock()
+    clock = gpu_clock()
     suites = (gemm_f32, rows_of_8192, elementwise, gemm_f16, attention, attention_backward, int4)
     chosen = [suite for suite in suites if not arguments.suites or suite.__name__ in arguments.suites]
     rows = [row for suite in chosen for row in suite(clock)]

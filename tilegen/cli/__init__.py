@@ -17,6 +17,7 @@ _VERBS = {
     "emit": ("emit", "emit", "Print the source that a kernel stands for."),
     "run": ("run", "run", "Run a kernel on random inputs, check it, and print its speed."),
     "check": ("check", "check", "Check an emitted file, perhaps edited by hand, against its kernel."),
+    "bench": ("bench", "bench", "Race files, kernels and libraries, and say which is faster."),
     "diff": ("diff", "diff", "Show how two emitted files differ: knobs, launch, text by region."),
     "merge": ("merge", "merge", "Emit a kernel anew and keep the edits of an emitted file."),
     "where": ("where", "where", "From a line of an emitted file to its Python line, and back."),

@@ -1,0 +1,1 @@
+"""Races of kernels: in turn, over the same inputs and cold caches, with intervals, against libraries and the roof."""
