@@ -256,6 +256,19 @@ def test_a_wrong_file_is_found_out(tilegen, factory):
     assert status == 1 and "WRONG" in out and "error[TG0703]" in err and "the first at [0, 0]" in err
 
 
+def test_a_file_whose_python_has_moved_on_is_told(tilegen, factory):
+    file = factory.with_suffix(".cpp")
+    arguments = ("-D", "M=8", "-D", "N=64")
+    tilegen("emit", factory, *arguments, "-o", file)
+    file.write_text(file.read_text().replace("constexpr float factor = 2.0f;", "constexpr float factor = 3.0f;"))
+    assert "has changed since" not in tilegen("run", file)[1], "an edited knob is no change of the Python"
+    factory.write_text("# one more line\n" + factory.read_text())
+    assert "has changed since" not in tilegen("run", file)[1], "nor are lines that have moved"
+    factory.write_text(factory.read_text().replace("* factor", "* factor * 1.0"))
+    status, out, _ = tilegen("run", file)
+    assert status == 0 and f"{factory} has changed since {file} was emitted" in out and "right" in out
+
+
 def test_a_file_without_its_kernel_is_only_run(tilegen, factory, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     file = tmp_path / "elsewhere" / "scaled.cpp"

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tilegen import kernel_files, pristine
+from tilegen import kernel_files, pristine, targets
+from tilegen.build import sass
+from tilegen.errors import TilegenError
+from tilegen.merging import resources
 from tilegen.runtime.contract import read_contract
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +64,7 @@ def test_a_file_does_not_differ_from_itself(folder, tilegen):
 
 def test_diff_shows_knobs_launch_and_regions(folder, tilegen):
     edit("matmul.cu", KNOB, STATEMENT)
-    status, out, _ = tilegen("diff", "plain.cu", "matmul.cu", "--json", "-D", "M=1000", "-D", "N=1000")
+    status, out, _ = tilegen("diff", "plain.cu", "matmul.cu", "--json", "-D", "M=1000", "-D", "N=1000", "--no-resources")
     data = json.loads(out)
     knob, = data["knobs"]
     line = 1 + next(n for n, t in enumerate(Path("gemm.py").read_text().splitlines()) if "BN=T.by_target" in t)
@@ -85,7 +88,7 @@ def test_diff_shows_knobs_launch_and_regions(folder, tilegen):
 
 def test_diff_as_text(folder, tilegen):
     edit("matmul.cu", KNOB, STATEMENT)
-    status, out, err = tilegen("diff", "plain.cu", "matmul.cu")
+    status, out, err = tilegen("diff", "plain.cu", "matmul.cu", "--no-resources")
     assert status == 1 and not err and "\x1b" not in out
     assert re.search(r"^BN +128 +64 +-D BN=64, or BN=64 in the signature \(gemm.py:\d+\)$", out, re.MULTILINE)
     assert re.search(r"^-constexpr int BN = 128;.*\n\+constexpr int BN = 64; ", out, re.MULTILINE)
@@ -96,8 +99,53 @@ def test_diff_as_text(folder, tilegen):
 def test_moved_python_lines_are_no_differences_of_the_text(folder, tilegen):
     edit("gemm.py", ("@tilegen.jit", "# one more line\n@tilegen.jit"))
     tilegen("emit", "gemm.py", "-t", "cuda", "-a", "sm_80", "-o", "moved.cu")
-    status, out, _ = tilegen("diff", "matmul.cu", "moved.cu")
+    status, out, _ = tilegen("diff", "matmul.cu", "moved.cu", "--no-resources")
     assert (status, out) == (1, "only numbers of Python lines and the contract's description of the kernel differ\n")
+
+
+LISTING = """
+matmul:
+        /*0000*/                   IMAD.MOV.U32 R1, RZ, RZ, c[0x0][0x28] ;              /* 0x00000a00ff017624 */
+        /*0060*/              @!P1 BRA 0x1aa0 ;                                         /* 0x00001a3000009947 */
+        /*0070*/             @!UP0 UIADD3 UR4, UR4, 0x1, URZ ;
+        /*fff0*/                   LDG.E.128.CONSTANT R4, [R2.64+0x10] ;
+       /*10000*/                   LDG.E R4, [R2.64] ;
+"""
+
+
+def test_instructions_are_counted_without_modifiers():
+    assert sass.counted(LISTING) == {"IMAD": 1, "BRA": 1, "UIADD3": 1, "LDG": 2}
+
+
+@pytest.mark.parametrize("registers, threads, shared, arch, words", [
+    (127, 256, 69632, "sm_80", "2 of 256 threads (25 %), by registers"),
+    (32, 1024, 0, "sm_80", "2 of 1024 threads (100 %), by threads"),
+    (32, 128, 100 * 1024, "sm_90", "2 of 128 threads (12 %), by shared memory"),
+    (16, 32, 0, "sm_90", "32 of 32 threads (50 %), by blocks"),
+])
+def test_blocks_on_an_sm(registers, threads, shared, arch, words):
+    """As the occupancy calculator of NVIDIA's toolkit counts them."""
+    assert resources._blocks(registers, threads, shared, targets.find("cuda", arch)) == words
+
+
+def test_diff_compares_what_the_compiler_counts(folder, tilegen, monkeypatch):
+    monkeypatch.setattr(resources.sass, "mix", lambda path: {"FFMA": 128} if "BN = 128" in Path(path).with_suffix(
+        ".cu").read_text() else {"FFMA": 64, "LDS": 2})
+    edit("matmul.cu", KNOB)
+    rows = json.loads(tilegen("diff", "plain.cu", "matmul.cu", "--json")[1])["resources"]
+    found = {row["name"]: (row["old"], row["new"]) for row in rows}
+    assert int(found["registers"][0]) > int(found["registers"][1]) > 0
+    assert found["blocks on an SM"][0].startswith("2 of 256 threads") and "stack" not in found
+    assert (found["instructions"], found["  FFMA"], found["  LDS"]) == (("128", "66"), ("128", "64"), ("0", "2"))
+
+
+def test_diff_goes_on_where_nothing_disassembles(folder, tilegen, monkeypatch):
+    def missing(path):
+        raise TilegenError("TG0301", "neither nvdisasm nor cuobjdump was found")
+    monkeypatch.setattr(resources.sass, "mix", missing)
+    edit("matmul.cu", KNOB)
+    status, out, err = tilegen("diff", "plain.cu", "matmul.cu")
+    assert status == 1 and "registers" in out and "instructions are not counted: neither" in err
 
 
 def test_diff_of_files_without_a_contract(folder, tilegen):
@@ -133,6 +181,17 @@ def test_merge_into_the_edited_file(folder, tilegen):
     assert pristine.read("matmul.cu") == new, "the next merge starts from here"
     assert Path(".tilegen/matmul.cu.before").read_text() == edited, "nothing is lost"
     assert tilegen("merge", "matmul.cu")[1] == Path("matmul.cu").read_text()
+
+
+def test_merge_brings_a_deleted_contract_back(folder, tilegen):
+    text = edit("matmul.cu", STATEMENT)
+    first = text.index("// tilegen-launch:")
+    Path("matmul.cu").write_text(text[:first] + text[text.index("// ---- Stand-alone"):])
+    status, _, err = tilegen("run", "matmul.cu", "--on", "emulator")
+    assert status == 1 and "TG0701" in err and "tilegen merge" in err
+    status, _, err = tilegen("merge", "matmul.cu", "--kernel", "gemm.py", "-o", "matmul.cu")
+    assert status == 0 and "the merged file has the new one" in err
+    assert Path("matmul.cu").read_text() == text
 
 
 def test_merge_emits_the_base_again_where_it_was_not_kept(folder, tilegen):

@@ -1,5 +1,6 @@
 """`@tilegen.jit`: calling, specialising, looking at, and saving kernels; settings; edited files."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -324,6 +325,19 @@ def test_an_edited_file_runs_in_place_of_the_kernel(tmp_path, capsys):
     assert edited.source == file.read_text() and edited.emit("cpu") == scale.emit("cpu")
     with pytest.raises(TilegenError, match="knobs are in that file"):
         edited(A, BM=2)
+
+
+def test_a_change_is_seen_whatever_the_times_say(tmp_path):
+    """Content decides: not the time of the last write, which an editor or `cp -p` may set back."""
+    file = scale.save(tmp_path / "scale.cpp")
+    edited, A, times = tilegen.jit(scale.__wrapped__, source=file), floats(5, 70), file.stat()
+    for factor in (2, 3, 4):
+        file.write_text(file.read_text().replace(f"factor = {factor - 1}.0f", f"factor = {factor}.0f"))
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert numpy.array_equal(edited(A), factor * A)
+    first = edited._file.loaded()
+    file.write_text(file.read_text())
+    assert edited._file.loaded() is first, "the same content is not loaded again"
 
 
 def test_an_edited_file_of_an_earlier_kernel_is_told_once(tmp_path, capsys):

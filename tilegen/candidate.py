@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tilegen import config, ir, kernel_files, placement
+from tilegen import config, ir, kernel_files, placement, printer
 from tilegen.api import Factory, Kernel
+from tilegen.emit.contract import digest
 from tilegen.errors import TilegenError
 from tilegen.literals import literal
 from tilegen.runtime import contract as contracts
@@ -122,19 +123,22 @@ def reference_of(contract: Contract, text: str, path: str, against: str | None) 
     if not fitting:
         raise TilegenError("TG0505", f"{where} has no kernel {name or contract.entry}",
                            hint="name the kernel by --against KERNEL.py:NAME")
-    return fitting[0], ""
+    own = chosen[made.index(fitting[0])]
+    moved_on = contract.ir not in ("", digest(printer.show(_made(own, contract, text, {}))))
+    return fitting[0], f"{where} has changed since {path} was emitted" if moved_on else ""
 
 
-def _made(found: Kernel | Factory, contract: Contract, text: str) -> ir.Kernel:
-    """The kernel with the values that the file was emitted with, and the knobs as they stand in it now."""
-    values = {**emitted_with(text), **contract.knob_values}
+def _made(found: Kernel | Factory, contract: Contract, text: str, knobs: Mapping[str, Any] | None = None) -> ir.Kernel:
+    """The kernel with the values that the file was emitted with, and these knobs: those that stand in it now."""
+    values = {**emitted_with(text), **(contract.knob_values if knobs is None else knobs)}
     parameters = found.knob_names()
     own = {name: value for name, value in values.items() if name in parameters}
     kernel = found(**own) if isinstance(found, Factory) else found.specialize(**own)
-    parsed = kernel.specialised(contract.target).kernel
+    arch = contract.arch or None
+    parsed = kernel.specialised(contract.target, arch).kernel
     names = {k.name for k in parsed.knobs} | {size.name for size in parsed.sizes}
     rest = {name: value for name, value in values.items() if name in names and name not in parameters}
-    return kernel.specialize(**rest).specialised(contract.target).kernel if rest else parsed
+    return kernel.specialize(**rest).specialised(contract.target, arch).kernel if rest else parsed
 
 
 def emitted_with(text: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tilegen.errors import TilegenError
 from tilegen.jit import Specialised
 from tilegen.runtime.load import Loaded, load
 from tilegen.targets import Target
+
+_TICK = 100_000_000         # nanoseconds: longer than the clock of any file system stands still
 
 
 class EditedFile:
@@ -32,13 +35,15 @@ class EditedFile:
         except OSError as error:
             raise TilegenError("TG0504", f"cannot read {self.path}: {error.strerror}",
                                hint=f"write it first: tilegen emit KERNEL.py -o {self.path.name}") from None
-        stamp = status.st_mtime_ns, status.st_size, status.st_ino
+        # the time of the last change of the inode, which no program can set back as it can mtime
+        stamp = status.st_ctime_ns, status.st_size, status.st_ino
         if stamp != self._stamp:
             fresh = load(self.path)
             if self._loaded is None or fresh.source != self._loaded.source:
                 self._loaded = fresh
                 self._compare(fresh)
-            self._stamp = stamp
+            # a change in the same tick of the clock would have the same stamp
+            self._stamp = stamp if time.time_ns() - status.st_ctime_ns > _TICK else None
         return self._loaded
 
     def _compare(self, loaded: Loaded) -> None:

@@ -54,7 +54,8 @@ def bench(files: tuple[str, ...], peers: str, against: str | None, values: dict[
         tables.show_json(report.data(rows, field))
         return
     done, caches = len(times[field.entrants[0].name]), "warm" if warm else "cold"
-    click.echo(f"{_title(field)}\n{done} rounds, in turn, {caches} caches; {field.checked}\nroof: {roof.words}\n")
+    click.echo(f"{_title(field)}\n{done} rounds, in turn, {caches} caches; {field.checked}\nroof: {roof.words}")
+    click.echo("".join(f"{note}\n" for note in field.notes))
     tables.show(report.HEADINGS, [report.cells(row, field) for row in rows])
     click.echo("\n" + "\n".join(report.verdict(rows)))
 

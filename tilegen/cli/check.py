@@ -51,8 +51,9 @@ def check(file: str, against: str | None, place: str | None, values: dict[str, A
     wanted = _given_shapes(contract, shapes, values) if shapes else chosen_shapes(contract, reference, values)
     verdict = examine.examine(contract, reference, runner, wanted, values, seed)
     if isinstance(runner, Emulator) and (lines := unchecked_edits(text, contract, reference)):
-        note = (f"the emulator has its own hardware helpers: what was changed in line {report.listed(lines)} is not "
-                "checked; --on gpu does")
+        unseen = (f"the emulator has its own hardware helpers: what was changed in line {report.listed(lines)} is not "
+                  "checked; --on gpu does")
+        note = f"{note}\n  {unseen}" if note else unseen
     name = {Emulator: "emulator", Native: "cpu", Gpu: "gpu"}[type(runner)]
     subject = report.Subject(file, text, contract, reference, note, name, runner.orders)
     if as_json:

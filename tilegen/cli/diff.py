@@ -11,6 +11,7 @@ from tilegen import kernel_files
 from tilegen.cli import options, tables
 from tilegen.errors import TilegenError
 from tilegen.merging import advice, difference, python
+from tilegen.merging import resources as costs
 from tilegen.merging.difference import RegionDifference, Row
 from tilegen.runtime.contract import Contract, read_contract
 from tilegen.runtime.load import load
@@ -23,11 +24,11 @@ _COLOURS = {"-": "red", "+": "green", "@": "cyan"}
 @click.argument("new", metavar="B")
 @options.values("A size, with which grid and shared bytes are shown as numbers.")
 @click.option("--kernel", metavar="KERNEL.py", help="The Python file, where it is not beside B.")
-@click.option("--resources", is_flag=True, help="Compile both files, and compare registers, spills and shared bytes "
-              "where there is a compiler that tells them.")
+@click.option("--resources/--no-resources", default=True, help="Whether to compile GPU files, and compare registers, "
+              "spills, occupancy and instructions where there is a compiler that tells them.  [default: yes]")
 @options.json
 def diff(old: str, new: str, values: dict[str, Any], kernel: str | None, resources: bool, as_json: bool) -> int:
-    """Show how the emitted file B differs from A: knobs, launch, and the text by region.
+    """Show how the emitted file B differs from A: knobs, launch, resources, and the text by region.
 
     For a knob that Python can set, the argument that does so stands beside it. Numbers of Python lines that have
     moved, and with them the line map of the contract, do not count as differences of the text.
@@ -44,7 +45,7 @@ def diff(old: str, new: str, values: dict[str, Any], kernel: str | None, resourc
     both = all(contracts)
     knobs = _knobs(contracts, texts[1], new, kernel) if both else []
     launch = difference.launch(*contracts, values) if both else []
-    used = _resources((old, new)) if resources and both else None
+    used = _resources(texts, (old, new), contracts, values) if resources and both else None
     regions = difference.text(*texts, with_contract=not both)
     if as_json:
         tables.show_json(_data(knobs, launch, used, regions))
@@ -73,16 +74,24 @@ def _knobs(contracts: list[Contract], text: str, path: str, kernel: str | None) 
             for change in difference.knobs(*contracts)]
 
 
-def _resources(paths: tuple[str, str]) -> list[Row] | str:
-    """What the compiler counts, where that differs; or why it is not known."""
-    try:
-        found = [load(path).resources for path in paths]
-    except TilegenError as error:
-        return error.message
-    if None in found:
+def _resources(texts: list[str], paths: tuple[str, str], contracts: list[Contract],
+               values: dict[str, Any]) -> list[Row] | str | None:
+    """What the compiler counts, where that differs; or why it is not known; None for C++, whose compilers do not
+    tell."""
+    if all(contract.target == "cpu" for contract in contracts):
+        return None
+    sides = []
+    for text, path, contract in zip(texts, paths, contracts):
+        known = {name: value for name, value in values.items() if name in contract.sizes}
+        try:
+            sides.append(costs.cost(load(text if path == "-" else path), known))
+        except TilegenError as error:
+            return error.message
+    if None in sides:
         return "the compiler does not tell"
-    old, new = (dataclasses.asdict(one) for one in found)
-    return [Row(name.replace("_", " "), str(old[name]), str(new[name])) for name in old if old[name] != new[name]]
+    if sides[0].missing:
+        click.echo(f"instructions are not counted: {sides[0].missing}", err=True)
+    return costs.rows(*sides)
 
 
 def _show(old: str, new: str, knobs: list[tuple[Row, str]], launch: list[Row], used: list[Row] | str | None,

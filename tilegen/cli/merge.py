@@ -13,7 +13,7 @@ from tilegen.cli import options
 from tilegen.errors import TilegenError
 from tilegen.merging import advice, python, recover
 from tilegen.merging.merge import Merge, merge as merged
-from tilegen.runtime.contract import MARK, read_contract
+from tilegen.runtime.contract import MARK, Contract, read_contract
 
 
 @click.command()
@@ -61,11 +61,17 @@ def _three(files: Sequence[str], kernel: str | None,
                            hint="tilegen merge EDITED --kernel KERNEL.py, or tilegen merge BASE EDITED NEW")
     path, = files
     edited = kernel_files.read(path)
-    contract = read_contract(edited, path)
+    contract = _contract(edited, path)
     found = recover.kernel_of(contract, path, kernel)
     base = recover.base_of(path, edited, contract, found)
     new = recover.emission(found, contract, base, values).source
     return base, edited, new, path, kernel and kernel_files.split(kernel)[0]
+
+
+def _contract(edited: str, path: str) -> Contract:
+    """The contract of the edited file; where it was deleted, that of its text as emitted. Raises TG0701 without both."""
+    kept = pristine.read(path)
+    return read_contract(edited if MARK in edited or kept is None else kept, path)
 
 
 def _tell(result: Merge, base: str, edited: str, place: str | None, path: str) -> None:

@@ -32,8 +32,8 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Field:
-    """All entrants, the first being the subject; where and with which sizes they run, what a call does, and how they
-    were found right."""
+    """All entrants, the first being the subject; where and with which sizes they run, what a call does, how they were
+    found right, and what else is to be known of the files."""
 
     entrants: tuple[Entrant, ...]
     place: str
@@ -43,6 +43,7 @@ class Field:
     flops: float | None
     bytes: float | None
     checked: str
+    notes: tuple[str, ...] = ()
 
 
 def gather(files: Sequence[str], libraries: Sequence[str], request: Request, seed: int = 0) -> Field:
@@ -80,7 +81,7 @@ def gather(files: Sequence[str], libraries: Sequence[str], request: Request, see
     _require_agreement(results, contract, first.reference, values)
     return Field(tuple(entrants), first.place, sizes, first.reference, contract,
                  work.value(work.flops(first.reference), values), work.value(work.traffic(first.reference), values),
-                 checked)
+                 checked, tuple(one.note for one in found if one.note))
 
 
 def _candidates(files: Sequence[str], request: Request) -> list[Candidate]:

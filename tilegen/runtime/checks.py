@@ -16,7 +16,7 @@ def check_array(param: Param, array: ArrayView) -> None:
     name = param.name
     if array.dtype != param.dtype:
         raise TilegenError("TG0402", f"argument {name} is {array.dtype}, expected {param.dtype}")
-    if len(array.shape) != len(param.shape):
+    if param.has_shape and len(array.shape) != len(param.shape):
         raise TilegenError("TG0403", f"argument {name} has {len(array.shape)} dimensions {array.shape}, "
                            f"expected {len(param.shape)}: ({', '.join(param.shape)})")
     if array.elements > MAX_ELEMENTS:

@@ -16,6 +16,7 @@ from tilegen.runtime.constants import Constants, read_constants
 from tilegen.runtime.expressions import Number, evaluate, names, parse
 
 MARK = "// tilegen-launch:"
+ANY_SHAPE = ("...",)            # of an argument that may have any number of elements
 _ACCESSES = ("read", "write", "readwrite", "workspace")
 _PARAM_KEYS = {"name", "dtype", "shape", "access", "align", "box"}
 _LAUNCH_KEYS = {"entry", "grid", "block", "cluster", "shared", "arguments"}
@@ -39,6 +40,11 @@ class Param:
     def is_array(self) -> bool:
         """Whether it is passed as a pointer."""
         return self.shape is not None
+
+    @property
+    def has_shape(self) -> bool:
+        """Whether it is an array whose shape the contract gives."""
+        return self.shape is not None and self.shape != ANY_SHAPE
 
     @property
     def writes(self) -> bool:
@@ -151,7 +157,7 @@ def read_contract(text: str, file: str = "<text>") -> Contract:
     constants = read_constants(text, file)
     try:
         contract = reader.contract(constants)
-        _check_names(contract)
+        check_expressions(contract)
     except TilegenError as error:
         raise error.with_loc(reader.loc) from None
     return contract
@@ -162,7 +168,8 @@ def _find(text: str, file: str) -> tuple[dict, int]:
     starts = [i for i, line in enumerate(lines) if line.lstrip().startswith(MARK)]
     if not starts:
         raise TilegenError("TG0701", f"{file} has no launch contract (a comment `{MARK} {{...}}`)",
-                           hint="only files that tilegen emitted can be loaded; emit the kernel again")
+                           hint="restore it: tilegen merge FILE --kernel KERNEL.py -o FILE; or say in Python how it is "
+                           "launched: tilegen.load(FILE, entry=, grid=, block=)")
     if len(starts) > 1:
         raise TilegenError("TG0702", f"{file} has {len(starts)} launch contracts", Loc(file, starts[1] + 1))
     first = starts[0]
@@ -279,8 +286,8 @@ class _Reader:
             self.fail("'map' has to give [first, last] for each Python line")
 
 
-def _check_names(contract: Contract) -> None:
-    """Every name of every expression has a value: a size, an integer scalar or a constant of the file."""
+def check_expressions(contract: Contract) -> None:
+    """Every name of every expression has a value: a size, an integer scalar or a constant of the file. Raises TG0702."""
     for knob in contract.knobs:
         if knob not in contract.constants:
             raise TilegenError("TG0702", f"the launch contract names the knob {knob}, but the file has no "
@@ -291,7 +298,7 @@ def _check_names(contract: Contract) -> None:
                                contract.constants.loc(size))
     scalars = {p.name for p in contract.params if not p.is_array}
     known = scalars.union(contract.sizes)
-    shapes = [(f"the shape of {p.name}", e) for p in contract.params if p.is_array for e in p.shape]
+    shapes = [(f"the shape of {p.name}", e) for p in contract.params if p.has_shape for e in p.shape]
     launch = [(key, e) for one in contract.launches for key in ("grid", "block", "cluster") for e in getattr(one, key)]
     launch += [("shared", one.shared) for one in contract.launches] + [("requires", e) for e in contract.requires]
     for where, expression in [*shapes, *launch]:

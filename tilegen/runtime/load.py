@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from tilegen import targets
 from tilegen.build.lint import Resources
 from tilegen.build.toolchain import Artifact
 from tilegen.errors import TilegenError
-from tilegen.runtime import cpu, cupy, emulated, hip
+from tilegen.runtime import cpu, cupy, emulated, hip, plain
 from tilegen.runtime.backend import Backend, Kernel
 from tilegen.runtime.binding import Binder, Bound
-from tilegen.runtime.contract import Contract, read_contract
+from tilegen.runtime.contract import MARK, Contract, read_contract
 from tilegen.runtime.expressions import Number
+from tilegen.runtime.plain import Extents, Launching
 from tilegen.runtime.repeats import MISSED, Repeats
 
 _REFUSALS = ("TG0406", "TG0409")       # an address or sizes that a file is not made for
@@ -24,22 +26,41 @@ BACKENDS: dict[str, Backend] = {b.name: b for b in (cpu.BACKEND, cupy.BACKEND, h
 
 
 def load(path_or_text: str | os.PathLike, *, arch: str | None = None, target: str | None = None,
-         compiler: str | None = None) -> Loaded:
+         compiler: str | None = None, entry: str | None = None, grid: Extents | None = None,
+         block: Extents | None = None, shared: int | str = 0, shapes: Mapping[str, Sequence[int | str]] | None = None,
+         outputs: Sequence[str] = ()) -> Loaded:
     """The kernel in an emitted file (a path, or the text itself), as a callable.
 
     `target="emulator"` runs a GPU file on the CPU; `arch` overrides the contract's; `compiler` names one
     of the target's compilers. The file is compiled at the first call, or when `.artifact` or
     `.resources` is asked for.
+
+    A file without a launch contract needs `entry`, the name of its `extern "C"` kernel, and on a GPU `grid` and
+    `block`: numbers or expressions such as ("ceildiv(N, 64)", "ceildiv(M, 64)") over its integer parameters and its
+    `constexpr`s; `shared` are bytes of dynamic shared memory. `shapes`, such as {"A": ("M", "K")}, lets integers be
+    inferred from arrays and checked; `outputs` names pointers that are only written, and may be left out of a call.
+
     Raises TG0504 for a file that cannot be read, TG0701 and TG0702 for one without a usable contract,
     TG0502 for a target that has no launcher.
     """
     text, file = _read(path_or_text)
-    contract = read_contract(text, file)
+    contract = _contract(text, file, Launching(entry, grid, block, shared, shapes or {}, tuple(outputs)), target, arch)
     chosen = target or contract.target
     if chosen not in BACKENDS or chosen not in (contract.target, "emulator"):
         raise TilegenError("TG0502", f"{file} is for {contract.target} and cannot be launched with the "
                            f"target {chosen}", hint="GPU files also run with target=\"emulator\"")
     return Loaded(text, contract, BACKENDS[chosen], arch, compiler)
+
+
+def _contract(text: str, file: str, how: Launching, target: str | None, arch: str | None) -> Contract:
+    """The file's contract, or one made of what the caller said."""
+    if not how.is_given:
+        return read_contract(text, file)
+    if MARK in text:
+        raise TilegenError("TG0702", f"{file} has a launch contract, which says how it is launched",
+                           hint="leave out entry=, grid=, block=, shared=, shapes=, outputs=, or take the contract out")
+    name = plain.target_of(file, target)
+    return plain.contract_of(text, file, how, name, arch or targets.modules()[name].DEFAULT_ARCH)
 
 
 class Loaded:
