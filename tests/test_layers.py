@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # An import goes to an earlier line, or stays in its own package.
 LAYERS = [
     "errors", "config", "dtypes", "vectors", "layout", "instructions", "wgmma", "nodes", "ir", "launches", "wishes", "arith",
-    "printer", "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime",
+    "printer", "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime", "hosting",
     "files", "pristine", "literals", "explain", "drawing", "display", "placement", "interpreted", "jit", "edited", "call",
     "kernel", "api", "interop",
     "check", "timing", "trial", "kernel_files", "candidate", "racing", "checking", "merging", "debugging", "doctor", "cli", "__main__",
@@ -38,7 +38,7 @@ FUNCTION_LINES, FILE_LINES, COLUMNS = 40, 350, 120
 # Where every public function and class says what it takes, gives and raises.
 DOCUMENTED = {"language", "build", "runtime", "placement", "interpreted", "jit", "edited", "call", "kernel", "api", "check",
               "timing", "trial", "kernel_files", "candidate", "explain", "files", "config", "errors", "layout",
-              "pristine", "merging", "racing"}
+              "pristine", "merging", "racing", "hosting"}
 BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import os
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from tilegen import config, files, frontend, ir, passes, targets
 from tilegen.dtypes import DType
 from tilegen.emit.file import emit_file
+from tilegen.emit.source_lines import path_of
 from tilegen.errors import TilegenError
 from tilegen.frontend.source import source_of
 from tilegen.language.tensors import PrimFunc
@@ -41,6 +41,7 @@ class Specialised:
         self.target = target
         self.values = values
         self.outputs = outputs
+        self.line_directives = False        # whether `source` has `#line`s; set before it is first asked for
 
     @cached_property
     def kernel(self) -> ir.Kernel:
@@ -60,7 +61,8 @@ class Specialised:
     @cached_property
     def source(self) -> str:
         """Planned IR -> the text of the emitted file."""
-        return emit_file(self.planned, self.target, self.kernel, command(self.function, self.kernel, self))
+        again = command(self.function, self.kernel, self)
+        return emit_file(self.planned, self.target, self.kernel, again, self.line_directives)
 
     @cached_property
     def loaded(self) -> Loaded:
@@ -124,10 +126,10 @@ def command(function: Any, kernel: ir.Kernel, how: Specialised) -> str:
     """The command line that emits the same file again: `tilegen emit gemm.py -t cuda -a sm_80 -o matmul.cu`."""
     if kernel.loc is None:
         return ""
-    file, target = kernel.loc.file, how.target
-    file = os.path.basename(file) if os.path.isabs(file) else Path(file).as_posix()
+    file, target = path_of(kernel.loc), how.target
     name = "" if _is_alone(function) else f":{function.__name__}"
     values = [f"-D {key}={text}" for key, value in how.values.items() if (text := _spelled(value)) is not None]
+    values += ["--line-directives"] if how.line_directives else []
     options = [f"-t {target.name}", f"-a {target.arch}", *values, f"-o {kernel.name}{target.suffix}"]
     return f"tilegen emit {file}{name} {' '.join(options)}"
 

@@ -16,6 +16,7 @@ _PLACED = re.compile(r"^(?P<file>[^\s:(][^:(\n]*?)(?::(?P<line>\d+)(?::\d+)?|\((
 _UNPLACED = re.compile(r"^.*?\b(?:error|fatal)\b\s*:?\s*(?P<text>.*)$", re.MULTILINE | re.IGNORECASE)
 _PTXAS_WARNING = re.compile(r"^ptxas (?:warning|info)\s*:\s*(?:\(C(?P<code>\d+)\)\s*)?(?P<text>.*"
                             r"(?:Potential Performance Loss|setmaxnreg|spill|ignored).*)$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^#line \d.*$", re.MULTILINE)
 _ORIGIN_COMMENT = re.compile(r"//\s*(?P<file>[\w.-]+\.py|<[\w -]+>):(?P<line>\d+)")
 _NUMBERS = {
     "registers": re.compile(r"Used (\d+) registers|\.vgpr_count:\s+(\d+)"),
@@ -91,9 +92,18 @@ def refusal(log: str, text: str, origin: Origin, compiler: str, kept: Path) -> T
         emitted = Note(f"the emitted line: {_lines(text)[line - 1].strip()}")
         message = f"{compiler} refused {origin.file}:{line}: {ours[0]['text']}"
         return TilegenError("TG0302", message, python_line(text, line, origin), notes=(emitted, *notes))
+    if places and places[0]["file"].endswith(".py"):        # a file with #line speaks of its Python
+        match = places[0]
+        place = Loc(match["file"], int(match["line"] or match["cuda_line"]))
+        return TilegenError("TG0302", f"{compiler} refused {origin.file}: {match['text']}", place, notes=notes)
     match = places[0] if places else _UNPLACED.search(log)
     first = (match["text"] if match else log.strip().partition("\n")[0]) or "it gave no reason"
     return TilegenError("TG0302", f"{compiler} refused {origin.file}: {first}", notes=notes)
+
+
+def without_directives(text: str) -> str:
+    """`text` with empty lines in place of `#line`: for tools of ours, which map emitted lines themselves."""
+    return _DIRECTIVE.sub("", text)
 
 
 def python_line(text: str, line: int, origin: Origin) -> Loc | None:

@@ -20,7 +20,7 @@ class Nvcc(Toolchain):
     command: str
 
     def flags(self, arch: str) -> tuple[str, ...]:
-        return ("-cubin", f"-arch={arch}", "-O3", "-std=c++17", "-Xptxas", "-v")
+        return ("-cubin", f"-arch={arch}", "-O3", "-std=c++17", "-Xptxas", "-v", "-lineinfo")
 
     def compile(self, source: Path, artifact: Path, arch: str) -> str:
         return compile_with((self.command, *self.flags(arch), "-o", artifact.name, source.name), source)

@@ -33,7 +33,7 @@ class Nvrtc(Toolchain):
     def flags(self, arch: str) -> tuple[str, ...]:
         # from 12.9 on it may take the result of an earlier compilation, and then it has no log
         fresh = ("--no-cache",) if self.numbers >= (12, 9) else ()
-        return (f"--gpu-architecture={arch}", "-std=c++17", "--ptxas-options=-v", *fresh)
+        return (f"--gpu-architecture={arch}", "-std=c++17", "--ptxas-options=-v", "--generate-line-info", *fresh)
 
     @property
     def numbers(self) -> tuple[int, ...]:

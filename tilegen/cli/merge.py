@@ -69,7 +69,7 @@ def _three(files: Sequence[str], kernel: str | None,
 
 
 def _contract(edited: str, path: str) -> Contract:
-    """The contract of the edited file; where it was deleted, that of its text as emitted. Raises TG0701 without both."""
+    """The contract of the edited file, or of its text as emitted where it was deleted. Raises TG0701 without both."""
     kept = pristine.read(path)
     return read_contract(edited if MARK in edited or kept is None else kept, path)
 

@@ -6,11 +6,11 @@ import os
 import re
 
 from tilegen import arith, ir, printer
-from tilegen.emit import constants, contract, device_functions, launches, selftest, templates
+from tilegen.emit import constants, contract, device_functions, launches, line_directives, selftest, templates
 from tilegen.emit.cpu_entry import CpuEntry
 from tilegen.emit.expressions import Printer
 from tilegen.emit.provenance import provenance
-from tilegen.emit.source_lines import origin
+from tilegen.emit.source_lines import origin, path_of
 from tilegen.emit.statements import Emitter
 from tilegen.emit.text import COLUMNS, wrap
 from tilegen.launches import launches_of
@@ -22,9 +22,11 @@ from tilegen.targets.base import Target
 from tilegen.wishes import Placement
 
 
-def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: str = "") -> str:
+def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: str = "",
+              directives: bool = False) -> str:
     """The text of a planned kernel for `target`. `original` is the kernel before planning, from which
-    the self-test's plain loops come; `command` is what regenerates the file."""
+    the self-test's plain loops come; `command` is what regenerates the file; with `directives` the kernel has
+    `#line`s of its Python."""
     parts = launches.parts(kernel, original, target, [Frame(launch, target, kernel) for launch in launches_of(kernel)])
     body = "\n\n".join(part.text.rstrip("\n") for part in parts) + "\n"
     own = {name for part in parts for name in part.frame.own}
@@ -48,6 +50,8 @@ def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: s
         checks=constants.check_lines(checks, e),
     )
     text = wrap(text)
+    if directives and kernel.loc:
+        text = line_directives.added(text, path_of(kernel.loc), kernel.name + target.suffix)
     names, defined = [c.name for c in knobs], {c.name for c in kept}
     spoken = [launches.spoken(part, target) for part in parts]
     facts = contract.fields(kernel, target, names, defined, e.ranges, spoken, contract.digest(printer.show(original)))

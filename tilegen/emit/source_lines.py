@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 
+from pathlib import Path
+
 from tilegen import ir
+from tilegen.errors import Loc
 
 _WIDTH = 84
 
@@ -25,6 +28,11 @@ def origin(statement: ir.Stmt) -> str:
             else text[: _WIDTH - len(place) - 4] + " ..."
         )
     return f"{place}  {text}"
+
+
+def path_of(loc: Loc) -> str:
+    """The Python file as text that is the same on every machine: relative as it was named, else its name alone."""
+    return os.path.basename(loc.file) if os.path.isabs(loc.file) else Path(loc.file).as_posix()
 
 
 def _last_line(statement: ir.Stmt) -> int:

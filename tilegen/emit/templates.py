@@ -9,7 +9,7 @@ import jinja2
 
 from tilegen.emit.text import indent
 
-SUFFIXES = (".cu", ".hip", ".maca", ".cpp", ".h")
+SUFFIXES = (".cu", ".hip", ".maca", ".cpp", ".h", ".py")
 
 
 @lru_cache

@@ -287,7 +287,7 @@ class _Reader:
 
 
 def check_expressions(contract: Contract) -> None:
-    """Every name of every expression has a value: a size, an integer scalar or a constant of the file. Raises TG0702."""
+    """Raises TG0702 for a name in an expression that is no size, no integer scalar and no constant of the file."""
     for knob in contract.knobs:
         if knob not in contract.constants:
             raise TilegenError("TG0702", f"the launch contract names the knob {knob}, but the file has no "

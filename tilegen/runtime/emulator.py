@@ -94,7 +94,7 @@ def compile_source(text: str, suffix_or_target: str, *, warp_size: int, name: st
     suffix = SUFFIXES.get(suffix_or_target, suffix_or_target)
     file = name or f"kernel{suffix}"
     mode = Mode(debug=debug, check=check or sanitize, sanitize=sanitize)
-    path = compile_file(text, file, mode, compiler=compiler, root=root, origin=origin)
+    path = compile_file(lint.without_directives(text), file, mode, compiler=compiler, root=root, origin=origin)
     return Library(path, path.parent / file, warp_size, mode, origin)
 
 

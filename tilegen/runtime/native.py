@@ -186,4 +186,5 @@ def _build(sanitize: bool, text: str, contract: Contract, arch: str | None, comp
     calls = (f"{launch.entry}({', '.join(f'values[{position}]' for position in launch.arguments)});"
              for launch in contract.launches)
     program = _PROGRAM.replace("CALLS", "\n    ".join(calls)).replace("COUNT", str(count))
-    return compile_contract(text.rstrip("\n") + "\n" + program, contract, tool, arch or contract.arch or "avx2")
+    text = lint.without_directives(text).rstrip("\n") + "\n" + program
+    return compile_contract(text, contract, tool, arch or contract.arch or "avx2")

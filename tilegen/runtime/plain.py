@@ -61,7 +61,8 @@ def contract_of(text: str, file: str, how: Launching, target: str, arch: str) ->
     names = [p.name for p in params]
     for name in [*how.shapes, *how.outputs]:
         if name not in [p.name for p in params if p.is_array]:
-            raise TilegenError("TG0702", f"{how.entry} has no pointer {name}", hint=f"its parameters are {', '.join(names)}")
+            raise TilegenError("TG0702", f"{how.entry} has no pointer {name}",
+                               hint=f"its parameters are {', '.join(names)}")
     alone = {str(extent) for shape in how.shapes.values() for extent in shape}
     sizes = [p.name for p in params if not p.is_array and p.name in alone and p.dtype.name == "int32"]
     kept = [p for p in params if p.name not in sizes]

@@ -1,0 +1,1 @@
+hip/hip_runtime_api.h
