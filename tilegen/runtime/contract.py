@@ -120,7 +120,7 @@ class Contract:
 
     def named(self) -> set[str]:
         """The names in the expressions of shapes, boxes, launches and conditions."""
-        arrays = [p for p in self.params if p.is_array]
+        arrays = [p for p in self.params if p.has_shape]
         expressions = [e for p in arrays for e in (*p.shape, *p.box)]
         expressions += [e for one in self.launches for e in (*one.grid, *one.block, *one.cluster, one.shared)]
         return {name for expression in (*expressions, *self.requires) for name in names(expression)}
