@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import ml_dtypes
@@ -11,6 +12,7 @@ import pytest
 import tilegen
 import tilegen.language as T
 from generated_files import ROOT
+from generated_runs import run
 from tilegen import kernel_files
 from tilegen.build import nvrtc
 from tilegen.build.toolchain import compile_text
@@ -106,20 +108,22 @@ def test_few_steps_and_many(K, stages):
 
 def test_the_text_reads_as_the_python_does():
     text = names(made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K")).source)
-    order = [text.index(part) for part in ("mbarrier_init", "setmaxnreg_dec", "tma_load_2d", "return;", "setmaxnreg_inc",
-                                           "mbarrier_wait(&s.full", "wgmma_fence", "wgmma_wait<0>", "mbarrier_arrive(&s.empty",
-                                           "stmatrix_x4", "fence_async_proxy", "tma_store_2d")]
+    order = [text.index(part) for part in ("mbarrier_init", "setmaxnreg_dec", "tma_load_2d", "return;",
+                                           "setmaxnreg_inc", "mbarrier_wait(&s.full", "wgmma_fence", "wgmma_wait<0>",
+                                           "mbarrier_arrive_remote(&s.empty", "stmatrix_x4", "fence_async_proxy", "tma_store_2d")]
     assert order == sorted(order)
-    assert text.count("\n") < 110 and "__syncthreads" in text.partition("setmaxnreg_dec")[0]
-    assert "__syncthreads" not in text.partition("return;")[2]
+    assert text.count("\n") < 125 and "cluster_sync" in text.partition("setmaxnreg_dec")[0]
+    assert "__syncthreads" not in text and "cluster_sync" not in text.partition("return;")[2]
 
 
-@pytest.mark.parametrize("turned", [dict(stages=5), dict(BK=128), dict(BM=256), dict(BM=256, BK=128, stages=2)], ids=str)
+@pytest.mark.parametrize("turned", [dict(stages=5), dict(BK=128), dict(BM=256), dict(BM=256, BK=128, stages=2),
+                                    dict(BLOCKS=2), dict(BLOCKS=3, CLUSTER=1), dict(BLOCKS=4, SLABS=1, PANEL=2)], ids=str)
 def test_knobs_turned_in_the_file(turned):
     """Loads, boxes of the tensor maps, memory and grid follow the file."""
     example = kernel_files.find(str(ROOT / "examples" / "09_gemm_tensor_core.py"))
     before = dict(BM=128, BN=128, BK=64, stages=3)
     text = example.specialize(**before).specialised("cuda", ARCH).source
+    before |= dict(BLOCKS=132, CLUSTER=2, SLABS=2, PANEL=8)
     for name, value in turned.items():
         assert f"constexpr int {name} = {before[name]};" in text
         text = text.replace(f"constexpr int {name} = {before[name]};", f"constexpr int {name} = {value};")
@@ -127,6 +131,67 @@ def test_knobs_turned_in_the_file(turned):
     assert {name: loaded.knobs[name] for name in turned} == turned
     a, b = random((300, 264)), random((264, 136), seed=1)
     assert worst(loaded(a, b), a.astype("float32") @ b.astype("float32")) < 0.1
+
+
+@pytest.mark.parametrize("values", [dict(), dict(turn_b=True), dict(BM=128, BN=64), dict(BM=64, BN=128, threads=128),
+                                    dict(out="float32")], ids=str)
+def test_blocks_with_many_tiles_in_clusters(values):
+    """What the checker of the emulator finds: reads before arrivals, writes before the engine has read."""
+    text = made(product, M=T.dynamic("M"), N=T.dynamic("N"), K=T.dynamic("K"), **values).source
+    text = re.sub("constexpr int BLOCKS = [0-9]+;", "constexpr int BLOCKS = 4;", text)
+    a, b = random((520, 136)), random((136, 264), seed=1)
+    c = np.full((520, 264), np.nan, values.get("out", "float16"))
+    run(text, {"A": a, "B": np.ascontiguousarray(b.T) if values.get("turn_b") else b, "C": c}, order="random")
+    assert worst(c, a.astype("float32") @ b.astype("float32")) < 0.1
+
+
+@tilegen.jit
+def walking(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"],
+            C: T.Tensor[("M", "N"), "float16"], BM=64, BN=64, BK=64, WORKERS=3):
+    with T.Kernel(WORKERS, threads=128) as block:
+        A_shared = T.alloc_shared((BM, BK), "float16")
+        B_shared = T.alloc_shared((BK, BN), "float16")
+        sums = T.alloc_fragment((BM, BN), "float32")
+        for by, bx in T.Persistent([T.ceildiv(M, BM), T.ceildiv(N, BN)], WORKERS, block):
+            T.clear(sums)
+            for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=3):
+                T.copy(A[by * BM, ko * BK], A_shared)
+                T.copy(B[ko * BK, bx * BN], B_shared)
+                T.gemm(A_shared, B_shared, sums)
+            T.copy(sums, C[by * BM, bx * BN])
+
+
+def test_a_walk_over_tiles_that_the_kernel_makes():
+    special = made(walking)
+    text = names(special.source)
+    assert "wgmma_fence" in text and text.count("for (int tile = ") == 2
+    a, b = random((300, 200)), random((200, 200), seed=1)
+    assert worst(special.emulated(a, b), a.astype("float32") @ b.astype("float32")) < 0.1
+
+
+@tilegen.jit
+def triangle(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"],
+             C: T.Tensor[("M", "N"), "float16"], BM=64, BN=64, BK=64):
+    with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=128) as (bx, by):
+        A_shared = T.alloc_shared((BM, BK), "float16")
+        B_shared = T.alloc_shared((BK, BN), "float16")
+        sums = T.alloc_fragment((BM, BN), "float32")
+        T.clear(sums)
+        for ko in T.Pipelined(T.min(by + 1, T.ceildiv(K, BK)), num_stages=3):
+            T.copy(A[by * BM, ko * BK], A_shared)
+            T.copy(B[ko * BK, bx * BN], B_shared)
+            T.gemm(A_shared, B_shared, sums)
+        T.copy(sums, C[by * BM, bx * BN])
+
+
+def test_tiles_that_take_different_times_have_a_block_each():
+    special = made(triangle)
+    text = names(special.source)
+    assert "wgmma_fence" in text and "BLOCKS" not in special.source and "blockIdx.y" in text
+    a, b = np.tril(random((200, 200))), random((200, 72), seed=1)
+    for first in range(0, 200, 64):                       # what the kernel leaves out
+        a[first:first + 64, first + 64:] = 0
+    assert worst(special.emulated(a, b), a.astype("float32") @ b.astype("float32")) < 0.1
 
 
 def test_tensors_that_the_engine_cannot_move_take_the_other_text():

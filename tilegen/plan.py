@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilegen import ir
+from tilegen import arith, ir
 from tilegen.dtypes import DType, int32
 from tilegen.layout import Axis, FragmentLayout
 from tilegen.wishes import Placement
@@ -108,14 +108,62 @@ class TensorMapPlan:
 @dataclass(frozen=True)
 class Producer(ir.Stmt):
     """The loads of a pipelined loop, as threads of their own run them; all statements after it are of the threads
-    that compute."""
+    that compute. `tiles` is the loop over the tiles of a block around it, with the names that the loads need, where
+    a block has several. Blocks of a `cluster` load for each other."""
 
     loop: ir.For
+    tiles: ir.For | None = None
+    cluster: ir.Expr | None = None
 
 
 @dataclass(frozen=True)
-class Fence(ir.Stmt):
-    """What this thread wrote to shared memory becomes visible to the copy engine."""
+class TileWalk:
+    """A grid whose tiles its blocks take in turn: so many `blocks`, and `cluster` of them side by side along a
+    dimension (`axis`) of the grid, where they share loads."""
+
+    blocks: ir.Expr
+    cluster: ir.Expr | None = None
+    axis: int = 0
+
+    def clusters(self, grid: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+        """The extents of a grid, counted in clusters along their dimension."""
+        return tuple(arith.ceildiv(extent, self.cluster) if self.cluster is not None and axis == self.axis else extent
+                     for axis, extent in enumerate(grid))
+
+    def grid(self, grid: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+        """What is launched in the place of a grid."""
+        tiles = arith.product(self.clusters(grid))
+        if self.cluster is not None:
+            tiles = arith.multiply(tiles, self.cluster)
+        return (arith.binary("min", self.blocks, tiles),)
+
+
+@dataclass(frozen=True)
+class TilePlace(ir.Stmt):
+    """The place of a tile in the grid: `place` is where the device function `helper` finds number `tile` in panels of
+    `panel`, among `columns` x `rows`; `names` get their values from it."""
+
+    place: str
+    helper: str
+    panel: ir.Expr
+    tile: ir.Expr
+    columns: ir.Expr
+    rows: ir.Expr
+    names: tuple[tuple[str, ir.Expr], ...]
+
+
+@dataclass(frozen=True)
+class SlabStore:
+    """A copy of an accumulator to global memory by the copy engine, piece by piece through `slabs` of shared memory
+    that each warpgroup has for itself; on Copy.plan until layouts are known."""
+
+    slabs: ir.Buffer
+    values: dict[str, Any] = field(hash=False, default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AwaitStores(ir.Stmt):
+    """Shared memory lives until the copy engine has read all of it."""
 
 
 @dataclass(frozen=True)
@@ -264,6 +312,7 @@ class KernelPlan:
     maps: dict[str, TensorMapPlan] = field(hash=False, default_factory=dict)       # of tensors, by parameter
     loaders: str = ""                              # the constant that counts the threads which only load
     phases: dict[str, int] = field(hash=False, default_factory=dict)    # of shared tiles that share their place
+    walk: TileWalk | None = None                   # where blocks take the tiles of the grid in turn
 
     @property
     def shared_groups(self) -> tuple[tuple[tuple[SharedBuffer, ...], ...], ...]:

@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_90a -DTILEGEN_MAIN matmul.cu -o matmul -lcuda && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
-// Shared  196672 bytes, 5 tiles, some in the same place.  256 threads.
+// Shared  229440 bytes = A_shared 65536 + B_shared 131072 + 3 smaller tiles.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 128;                 // rows of A_shared and C_local
@@ -14,15 +14,25 @@ constexpr int BN = 256;                 // columns of B_shared and C_local
 constexpr int BK = 64;                  // columns of A_shared; rows of B_shared
 // tiles of each operand that are on their way or in use: 2 and up
 constexpr int stages = 4;
+// blocks side by side along the rows of tiles, which load for each other: 1 or 2
+constexpr int CLUSTER = 2;
+// blocks that walk over the tiles, as many as 132 SMs hold: a multiple of CLUSTER
+constexpr int BLOCKS = 132;
 // registers of a thread that loads: a multiple of 8 from 24 to 240
 constexpr int LOADER_REGISTERS = 24;
 // registers of a thread that computes: a multiple of 8 from 24 to 240
 constexpr int COMPUTE_REGISTERS = 240;
+// pieces of a warpgroup's result on their way: a divisor of all of them
+constexpr int SLABS = 2;
+// rows of tiles that run together and share the L2 cache: 1 and up
+constexpr int PANEL = 8;
 constexpr int THREADS = 256;            // threads of a block: up to 1024
 
+constexpr int WHOLE_CLUSTER = (1 << CLUSTER) - 1;  // a bit for each block of a cluster
 constexpr int PIECE = 64;                     // elements in 128 bytes of a row
 // threads that load: one does, all give registers to the others
 constexpr int LOADERS = 128;
+constexpr int WARPGROUP = 128;                // threads of a warpgroup
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_N = 1;                    // warps along the columns of C
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
@@ -31,12 +41,14 @@ constexpr int THREADS_N = WARPS_N * 4;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
 constexpr int C_VEC = 2;                      // neighbouring columns of C_local in a thread
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
-constexpr int MMA_K = 16;                     // depth of one product of a warpgroup
 constexpr int C_TILES_M = C_ROWS / 2;         // tiles of 64 rows in a warpgroup's part
+constexpr int MMA_K = 16;                     // depth of one product of a warpgroup
 
 static_assert(stages >= 2, "one stage is filled while another is used");
+static_assert(BLOCKS % CLUSTER == 0, "clusters are whole");
 static_assert(BK % PIECE == 0 && BN % PIECE == 0,
               "the copy engine moves 128 bytes of a row at a time");
+static_assert(BN / CLUSTER % PIECE == 0, "blocks share whole columns of 128 bytes");
 static_assert(LOADERS * LOADER_REGISTERS + THREADS * COMPUTE_REGISTERS <= 65536,
               "an SM has no more registers");
 static_assert(LOADER_REGISTERS * (THREADS + LOADERS) <= 65536
@@ -44,11 +56,12 @@ static_assert(LOADER_REGISTERS * (THREADS + LOADERS) <= 65536
               "threads that load give registers to those that compute");
 static_assert(LOADER_REGISTERS % 8 == 0 && COMPUTE_REGISTERS % 8 == 0,
               "registers are exchanged by eights");
+static_assert(BM * BN / (THREADS / WARPGROUP * 64 * PIECE) % SLABS == 0,
+              "slabs are used in turn, from one tile to the next");
+static_assert(PANEL >= 1, "a panel is not empty");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
-static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "stmatrix takes pieces of 16 x 16");
-static_assert(2 * BN % 16 == 0, "rows start at multiples of 16 bytes, as stmatrix needs");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole steps");
 static_assert(BN == 256, "wgmma_m64n256k16_f16 has 256 columns: emit the file again for others");
 
@@ -70,6 +83,14 @@ struct float16 {
 // What the copy engine knows of a tensor: 128 bytes that the host fills (cuTensorMapEncodeTiled).
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
+// The number of this block in its cluster.
+__device__ int cluster_rank()
+{
+    int rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // A barrier in shared memory for `count` arrivals a phase.
@@ -83,6 +104,14 @@ __device__ void mbarrier_init(unsigned long long* barrier, unsigned count)
 __device__ void fence_mbarrier_init()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// A barrier of all threads of a cluster. Relaxed: a releasing arrival would cost a fence of the
+//     whole
+// GPU, and fence_mbarrier_init has published what the others need.
+__device__ void cluster_sync()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Gives registers of this warpgroup's threads back, down to COUNT each.
@@ -117,6 +146,17 @@ __device__ void tma_load_2d(void* dst, const TensorMap* map, unsigned long long*
                  "[%0], [%1, {%3, %4}], [%2];"
                  :: "r"(shared_address(dst)), "l"(map), "r"(shared_address(full)), "r"(x), "r"(y)
                      : "memory");
+}
+
+// As tma_load_2d, to the same place in each block of the cluster whose bit is set in `mask`;
+// each counts the bytes on its own `full`.
+__device__ void tma_load_2d_multicast(void* dst, const TensorMap* map, unsigned long long* full,
+                                      int x, int y, unsigned mask)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%4, %5}], [%2], %3;"
+                 :: "r"(shared_address(dst)), "l"(map), "r"(shared_address(full)),
+                     "h"((unsigned short)mask), "r"(x), "r"(y) : "memory");
 }
 
 // Takes registers for this warpgroup's threads, up to COUNT each.
@@ -189,11 +229,18 @@ template <int PENDING> __device__ void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory");
 }
 
-// One arrival. Without .release, which would cost a fence of the whole GPU: what was read is read.
-__device__ void mbarrier_arrive(unsigned long long* barrier)
+// One arrival at the barrier in the same place of block `rank` of the cluster.
+__device__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned rank)
 {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
-                 :: "r"(shared_address(barrier)) : "memory");
+    asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; "
+                 "mbarrier.arrive.shared::cluster.b64 _, [r]; }"
+                 :: "r"(shared_address(barrier)), "r"(rank) : "memory");
+}
+
+// Waits until at most PENDING groups of stores have yet to read shared memory.
+template <int PENDING> __device__ void tma_store_wait_read()
+{
+    asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory");
 }
 
 // A barrier of `threads` threads of the block; `id` is 1 to 15.
@@ -214,8 +261,7 @@ __device__ void stmatrix_x4(void* row, const unsigned* r)
 __device__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // A box from shared memory to (x, y) of a tensor, x along its rows, in the background; what lies
-//     outside of
-// the tensor is left out.
+// outside of the tensor is left out.
 __device__ void tma_store_2d(const TensorMap* map, const void* src, int x, int y)
 {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
@@ -223,13 +269,34 @@ __device__ void tma_store_2d(const TensorMap* map, const void* src, int x, int y
 }
 
 __device__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-
-// Waits until at most PENDING groups of stores have yet to read shared memory.
-template <int PENDING> __device__ void tma_store_wait_read()
-{
-    asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory");
-}
 #endif
+
+// A stage of a ring, and the parity of the round in which it is used.
+template <int STAGES> struct Slot {
+    int stage = 0;
+    unsigned phase = 0;
+
+    __device__ void next()
+    {
+        if (++stage == STAGES) {
+            stage = 0;
+            phase ^= 1;
+        }
+    }
+};
+
+// A place in a grid.
+struct Place { int x, y; };
+
+// The place of a tile in a grid that is walked in panels of PANEL rows, each column by column, so
+// that tiles of the same time share operands in the L2 cache. The last panel may have fewer rows.
+template <int PANEL> __device__ Place tile_in_rows(unsigned tile, unsigned columns, unsigned rows)
+{
+    const unsigned first = tile / (PANEL * columns) * PANEL, within = tile - first * columns;
+    const unsigned rest = rows - first, count = rest < PANEL ? rest : PANEL;
+    const unsigned along = within / count, across = first + within - along * count;
+    return {int(along), int(across)};
+}
 
 // How wgmma finds an operand in shared memory: rows of 128 bytes whose 16-byte pieces are
 // swizzled, 1024 bytes for 8 of them, and `slab` bytes to the next 128-byte column of the tile.
@@ -268,146 +335,163 @@ template <class T, class S> __device__ unsigned pack_pair_as(const S* pair)
 // The row of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
 
-// The column of this thread's warp, with WARPS warps in a row.
-template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
-
-// Where an element of a tile of ROWS rows lies: columns of 128 bytes below each other, whose
-//     16-byte
-// pieces change places by the row.
+// Where an element of a tile of ROWS rows lies: columns of 128 bytes below each other, whose pieces
+// of 16 bytes change places by the row.
 template <class T, int ROWS> __device__ int engine_place(int row, int col)
 {
     constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
-    return (col / PIECE * ROWS + row) * PIECE + (col % PIECE / CHUNK ^ row % 8) * CHUNK
-        + col % CHUNK;
+    const int chunk = col % PIECE / CHUNK ^ row % 8;
+    return (col / PIECE * ROWS + row) * PIECE + chunk * CHUNK + col % CHUNK;
 }
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    union {  // tiles that are in use one after the other
-        struct {
-            alignas(1024) float16 A_shared[stages][BM * BK];
-            alignas(1024) float16 B_shared[stages][BK * BN];
-        };
-        alignas(1024) float16 C_out[BM * BN];
-    };
+    alignas(1024) float16 C_out[THREADS / WARPGROUP][SLABS][64 * PIECE];
+    alignas(1024) float16 A_shared[stages][BM * BK];
+    alignas(1024) float16 B_shared[stages][BK * BN];
     alignas(16) unsigned long long full[stages];
     alignas(16) unsigned long long empty[stages];
 };
 constexpr int SMEM_BYTES =
-    ((2 * stages * BM * BK + 2 * stages * BK * BN > 2 * BM * BN
-      ? 2 * stages * BM * BK + 2 * stages * BK * BN : 2 * BM * BN) + 8 * stages + 8 * stages + 1024
-      - 1) / 1024 * 1024;
+    (2 * (THREADS / WARPGROUP) * SLABS * 64 * PIECE + 2 * stages * BM * BK + 2 * stages * BK * BN
+     + 8 * stages + 8 * stages + 1024 - 1) / 1024 * 1024;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 1024, "shared[] starts at a multiple of 1024 bytes");
 static_assert(SMEM_BYTES <= 232448, "a block of sm_90a can have no more shared memory");
 
 // ---- The kernel --------------------------------------------------------------------------------
-extern "C" __global__ void __launch_bounds__(THREADS + LOADERS, 1)
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS + LOADERS, 1)
 matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
        const __grid_constant__ TensorMap C, int M, int K, int N)
 {
     extern __shared__ __align__(1024) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 09_gemm_tensor_core.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
-    const int bx = blockIdx.x, by = blockIdx.y;
 
     const int steps = (K + BK - 1) / BK;
+
+    // 09_gemm_tensor_core.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
+    const int columns = (N + BN - 1) / BN;
+    const int rows = ((M + BM - 1) / BM + CLUSTER - 1) / CLUSTER;
+    const int tiles = columns * rows;
+    const int rank = cluster_rank();
     if (threadIdx.x == THREADS) {
         for (int stage = 0; stage < stages; ++stage) {
-            mbarrier_init(&s.full[stage], 1);                // one thread fills a stage
-            mbarrier_init(&s.empty[stage], THREADS / WARP);  // every warp lets go of it
+            // one thread fills a stage, and every warp of the cluster lets go of it
+            mbarrier_init(&s.full[stage], 1);
+            mbarrier_init(&s.empty[stage], THREADS / WARP * CLUSTER);
         }
         fence_mbarrier_init();
     }
-    __syncthreads();  // why: the barriers are ready
+    cluster_sync();  // why: the barriers are ready, of all blocks of the cluster
 
     // why: the threads after the first THREADS load, and one of them does it all
     if (threadIdx.x >= THREADS) {
         setmaxnreg_dec<LOADER_REGISTERS>();
         if (threadIdx.x == THREADS) {
-            for (int ko = 0; ko < steps; ++ko) {
-                const int stage = ko % stages;
-                mbarrier_wait(&s.empty[stage], ko / stages % 2 ^ 1);
-                mbarrier_arrive_expect(&s.full[stage],
-                                       sizeof s.A_shared[stage] + sizeof s.B_shared[stage]);
-                // 09_gemm_tensor_core.py:20  T.copy(A[by * BM, ko * BK], A_shared)
-                #pragma unroll
-                for (int c = 0; c < BK; c += PIECE)
-                    tma_load_2d(s.A_shared[stage] + c * BM, &A, &s.full[stage], ko * BK + c,
-                                by * BM);
+            Slot<stages> slot;
+            for (int tile = blockIdx.x / CLUSTER; tile < tiles; tile += gridDim.x / CLUSTER) {
+                const Place place = tile_in_rows<PANEL>(tile, columns, rows);
+                const int bx = place.x, by = place.y * CLUSTER + rank;
+                for (int ko = 0; ko < steps; ++ko, slot.next()) {
+                    const int stage = slot.stage;
+                    mbarrier_wait(&s.empty[stage], slot.phase ^ 1);
+                    mbarrier_arrive_expect(&s.full[stage],
+                                           sizeof s.A_shared[stage] + sizeof s.B_shared[stage]);
+                    // 09_gemm_tensor_core.py:20  T.copy(A[by * BM, ko * BK], A_shared)
+                    #pragma unroll
+                    for (int c = 0; c < BK; c += PIECE)
+                        tma_load_2d(s.A_shared[stage] + c * BM, &A, &s.full[stage], ko * BK + c,
+                                    by * BM);
 
-                // 09_gemm_tensor_core.py:21  T.copy(B[ko * BK, bx * BN], B_shared)
-                #pragma unroll
-                for (int c = 0; c < BN; c += PIECE)
-                    tma_load_2d(s.B_shared[stage] + c * BK, &B, &s.full[stage], bx * BN + c,
-                                ko * BK);
+                    // 09_gemm_tensor_core.py:21  T.copy(B[ko * BK, bx * BN], B_shared)
+                    #pragma unroll
+                    for (int c = 0; c < BN / CLUSTER; c += PIECE)
+                        tma_load_2d_multicast(s.B_shared[stage] + (rank * (BN / CLUSTER) + c) * BK,
+                                              &B, &s.full[stage],
+                                              bx * BN + rank * (BN / CLUSTER) + c, ko * BK,
+                                              WHOLE_CLUSTER);
+                }
             }
+            // why: a block stays until the last arrival of the others has come
+            for (int i = 0; i < stages; ++i, slot.next())
+                mbarrier_wait(&s.empty[slot.stage], slot.phase ^ 1);
         }
         return;
     }
     setmaxnreg_inc<COMPUTE_REGISTERS>();
-    float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:18  T.clear(C_local)
-
-    // 09_gemm_tensor_core.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
-    for (int ko = 0; ko < steps; ++ko) {
-        const int stage = ko % stages;
-        mbarrier_wait(&s.full[stage], ko / stages % 2);
-        // 09_gemm_tensor_core.py:22  T.gemm(A_shared, B_shared, C_local)
-        wgmma_fence();
-        #pragma unroll
-        for (int k = 0; k < BK; k += MMA_K)
+    Slot<stages> slot;
+    for (int tile = blockIdx.x / CLUSTER; tile < tiles; tile += gridDim.x / CLUSTER) {
+        const Place place = tile_in_rows<PANEL>(tile, columns, rows);
+        const int bx = place.x, by = place.y * CLUSTER + rank;
+        float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:18  T.clear(C_local)
+        // 09_gemm_tensor_core.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+        for (int ko = 0; ko < steps; ++ko, slot.next()) {
+            const int stage = slot.stage;
+            mbarrier_wait(&s.full[stage], slot.phase);
+            // 09_gemm_tensor_core.py:22  T.gemm(A_shared, B_shared, C_local)
+            wgmma_fence();
             #pragma unroll
-            for (int i = 0; i < C_TILES_M; ++i) {
-                const auto a =
-                    rows_operand<BM>(s.A_shared[stage], i * 2 * THREADS_M + warpgroup() * 64, k);
-                const auto b = columns_operand<BK>(s.B_shared[stage], 0, k);
-                wgmma_m64n256k16_f16<0, 1>(C_local[2 * i], C_local[2 * i + 1], a, b, 1);
-            }
-        wgmma_commit();
-        wgmma_wait<0>();
-        if (threadIdx.x % WARP == 0) mbarrier_arrive(&s.empty[stage]);
-    }
-    named_barrier_sync(1, THREADS);  // why: nobody still uses A_shared, whose place C_out takes
-
-    // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
-    #pragma unroll
-    for (int i = 0; i < C_ROWS; i += 2)
-        #pragma unroll
-        for (int j = 0; j < C_COLS; j += 4) {
-            const int lane = threadIdx.x % WARP;
-            const unsigned pairs[4] = {
-                pack_pair_as<float16>(&C_local[i][j]),
-                pack_pair_as<float16>(&C_local[i + 1][j]),
-                pack_pair_as<float16>(&C_local[i][j + 2]),
-                pack_pair_as<float16>(&C_local[i + 1][j + 2]),
-            };
-            const int row = i * THREADS_M + warp_row<WARPS_N>() * 16 + lane % 16;
-            const int col = (j / 2 + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-            stmatrix_x4(&s.C_out[engine_place<float16, BM>(row, col)], pairs);
+            for (int k = 0; k < BK; k += MMA_K)
+                #pragma unroll
+                for (int i = 0; i < C_TILES_M; ++i) {
+                    const auto a =
+                        rows_operand<BM>(s.A_shared[stage], i * 2 * THREADS_M + warpgroup() * 64,
+                                         k);
+                    const auto b = columns_operand<BK>(s.B_shared[stage], 0, k);
+                    wgmma_m64n256k16_f16<0, 1>(C_local[2 * i], C_local[2 * i + 1], a, b, 1);
+                }
+            wgmma_commit();
+            wgmma_wait<0>();
+            if (threadIdx.x % WARP < CLUSTER)
+                mbarrier_arrive_remote(&s.empty[stage], threadIdx.x % WARP);
         }
-    fence_async_proxy();  // why: the copy engine reads what the threads wrote
-    named_barrier_sync(1, THREADS);  // why: C_out is complete before it is read
-    if (threadIdx.x == 0) {
+        // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
         #pragma unroll
-        for (int c = 0; c < BN; c += PIECE)
-            tma_store_2d(&C, s.C_out + c * BM, bx * BN + c, by * BM);
-        tma_store_commit();
-        tma_store_wait_read<0>();  // why: shared memory lives as long as the block
+        for (int i = 0; i < C_TILES_M; ++i)
+            #pragma unroll
+            for (int c = 0; c < BN; c += PIECE) {
+                const int slab = (i * BN + c) / PIECE % SLABS, group = warpgroup();
+                if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<SLABS - 1>();
+                named_barrier_sync(2 + group, WARPGROUP);  // why: the engine has read the slab
+                #pragma unroll
+                for (int j = 0; j < PIECE; j += 16) {
+                    const int at = (c + j) / THREADS_N, lane = threadIdx.x % WARP;
+                    const unsigned pairs[4] = {
+                        pack_pair_as<float16>(&C_local[2 * i][at]),
+                        pack_pair_as<float16>(&C_local[2 * i + 1][at]),
+                        pack_pair_as<float16>(&C_local[2 * i][at + 2]),
+                        pack_pair_as<float16>(&C_local[2 * i + 1][at + 2]),
+                    };
+                    const int row = warp_row<WARPS_N>() % 4 * 16 + lane % 16, col =
+                        j + lane / 16 * 8;
+                    stmatrix_x4(&s.C_out[group][slab][engine_place<float16, 64>(row, col)], pairs);
+                }
+                fence_async_proxy();  // why: the copy engine reads what the threads wrote
+                named_barrier_sync(2 + group, WARPGROUP);  // why: the slab is complete
+                if (threadIdx.x % WARPGROUP == 0) {
+                    tma_store_2d(&C, s.C_out[group][slab], bx * BN + c,
+                                 by * BM + i * 2 * THREADS_M + group * 64);
+                    tma_store_commit();
+                }
+            }
     }
+    // why: shared memory lives as long as the block
+    if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<0>();
 }
 
 // tilegen-launch: {"entry": "matmul", "target": "cuda", "arch": "sm_90a",
-//   "knobs": ["BM", "BN", "BK", "stages", "LOADER_REGISTERS", "COMPUTE_REGISTERS", "THREADS"],
-//   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS + LOADERS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "stages", "CLUSTER", "BLOCKS", "LOADER_REGISTERS",
+//     "COMPUTE_REGISTERS", "SLABS", "PANEL", "THREADS"],
+//   "grid": ["min(BLOCKS, ceildiv(N, BN) * ceildiv(ceildiv(M, BM), CLUSTER) * CLUSTER)", "1", "1"],
+//   "block": "THREADS + LOADERS", "cluster": ["CLUSTER", "1", "1"], "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read",
 //     "align": 16, "box": ["BM", "PIECE"]}, {"name": "B", "dtype": "float16", "shape": ["K", "N"],
 //     "access": "read", "align": 16, "box": ["BK", "PIECE"]}, {"name": "C", "dtype": "float16",
-//     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["BM", "PIECE"]}],
+//     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:bb7ca5501329268c",
-//   "map": {"14": [311, 332], "20": [333, 338], "21": [339, 348], "18": [349, 350], "19": [351,
-//     354], "22": [355, 371], "23": [372, 396]}}
+//   "map": {"14": [372, 399], "20": [400, 405], "21": [406, 425], "18": [426, 426], "19": [427,
+//     430], "22": [431, 447], "23": [448, 479]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -632,8 +716,10 @@ int main(int argc, char** argv)
     const TensorMap B_map =
         tensor_map(B_device, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, {K, N}, {BK, PIECE});
     const TensorMap C_map =
-        tensor_map(C_device, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, {M, N}, {BM, PIECE});
-    const dim3 grid((N + BN - 1) / BN, (M + BM - 1) / BM);
+        tensor_map(C_device, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, {M, N}, {64, PIECE});
+    const dim3 grid(std::min(BLOCKS,
+                             (N + BN - 1) / BN * (((M + BM - 1) / BM + CLUSTER - 1) / CLUSTER)
+                             * CLUSTER));
     check(cudaFuncSetAttribute(reinterpret_cast<const void*>(matmul),
                                cudaFuncAttributeMaxDynamicSharedMemorySize, SMEM_BYTES));
     const auto launch = [&] {

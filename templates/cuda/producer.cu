@@ -1,12 +1,12 @@
-const int ${ plan.steps.name } = ${ e(op.loop.stop) };
 if (threadIdx.x == THREADS) {
     for (int stage = 0; stage < ${ e(plan.stages, "<<") }; ++stage) {
-        mbarrier_init(&${ e.array(full) }[stage], 1);                // one thread fills a stage
-        mbarrier_init(&${ e.array(empty) }[stage], THREADS / WARP);  // every warp lets go of it
+        // one thread fills a stage, and every warp${ " of the cluster" if op.cluster else "" } lets go of it
+        mbarrier_init(&${ e.array(full) }[stage], 1);
+        mbarrier_init(&${ e.array(empty) }[stage], THREADS / WARP${ " * " ~ e(op.cluster, "*") if op.cluster else "" });
     }
     fence_mbarrier_init();
 }
-__syncthreads();  // why: the barriers are ready
+${ "cluster_sync();  " if op.cluster else "__syncthreads();  " }// why: the barriers are ready${ ", of all blocks of the cluster" if op.cluster else "" }
 
 // why: the threads after the first THREADS load, and one of them does it all
 if (threadIdx.x >= THREADS) {
@@ -14,15 +14,17 @@ if (threadIdx.x >= THREADS) {
     setmaxnreg_dec<${ registers[0].name }>();
 //% endif
     if (threadIdx.x == THREADS) {
-        for (int ${ op.loop.var.name } = ${ e(op.loop.start) }; ${ op.loop.var.name } < ${ plan.steps.name }; ++${ op.loop.var.name }) {
-            const int ${ plan.stage.name } = ${ e(stage) };
-            mbarrier_wait(&${ e.array(empty) }[${ plan.stage.name }], ${ e(phase, "^") } ^ 1);
-            mbarrier_arrive_expect(&${ e.array(full) }[${ plan.stage.name }], ${ bytes });
-${ indent(loads, 12) }
-        }
+        Slot<${ e(plan.stages) }> ${ slot };
+${ indent(loop, 8) }
+//% if op.cluster
+        // why: a block stays until the last arrival of the others has come
+        for (int i = 0; i < ${ e(plan.stages, "<<") }; ++i, ${ slot }.next())
+            mbarrier_wait(&${ e.array(empty) }[${ slot }.stage], ${ slot }.phase ^ 1);
+//% endif
     }
     return;
 }
 //% if registers
 setmaxnreg_inc<${ registers[1].name }>();
 //% endif
+Slot<${ e(plan.stages) }> ${ slot };

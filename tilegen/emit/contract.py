@@ -57,8 +57,13 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
 
 
 def _launch(launch: Spoken, values: dict[str, ir.Expr], e: Printer) -> dict:
-    grid = [e(ir.substitute(g, values)) for g in launch.kernel.grid]
-    return {"grid": grid + ["1"] * (3 - len(grid)), "block": launch.threads, "shared": launch.shared}
+    walk = launch.kernel.plan.walk if launch.kernel.plan else None
+    extents = walk.grid(launch.kernel.grid) if walk else launch.kernel.grid
+    grid = [e(ir.substitute(g, values)) for g in extents]
+    result = {"grid": grid + ["1"] * (3 - len(grid)), "block": launch.threads}
+    if walk and walk.cluster is not None:
+        result["cluster"] = [e(walk.cluster), "1", "1"]
+    return result | {"shared": launch.shared}
 
 
 def _arguments(launch: ir.Kernel) -> list[str]:

@@ -34,7 +34,7 @@ def available(folders: tuple[str, ...]) -> dict[str, Helper]:
         **{name: Helper(template, hardware=True, values=values)
            for template in templates.stems(folders, "helpers/wgmma").values()
            for name, values in wgmma_functions(folders[0]).items()},
-        **{f"{stem}_{rank}d": Helper(template, hardware=True, values=_places(rank))
+        **{_ranked(stem, rank): Helper(template, hardware=True, values=_places(rank))
            for stem, template in templates.stems(folders, "helpers/ranks").items() for rank in range(2, 6)},
         **{f"{operation}_{stem}": Helper(template, values={"operation": operation, "result": result})
            for stem, template in families.items() for operation, result in _RESULTS.items()},
@@ -44,13 +44,19 @@ def available(folders: tuple[str, ...]) -> dict[str, Helper]:
     }
 
 
+def _ranked(stem: str, rank: int) -> str:
+    """tma_load_2d and tma_load_2d_multicast, for tma_load and tma_load_multicast"""
+    verb, *tail = stem.removeprefix("tma_").split("_")
+    return "_".join(("tma", verb, f"{rank}d", *tail))
+
+
 def _places(rank: int) -> dict[str, Any]:
     """A place in a tensor of so many dimensions, as the assembly of the copy engine has it behind its operands."""
     names = "xyzuv"[:rank]
     return {"rank": rank, "names": ", ".join(names), "parameters": ", ".join(f"int {n}" for n in names),
             "operands": ", ".join(f'"r"({n})' for n in names),
             **{f"after_{word}": ", ".join(f"%{first + n}" for n in range(rank))
-               for word, first in (("two", 2), ("three", 3))}}
+               for word, first in (("two", 2), ("three", 3), ("four", 4))}}
 
 
 def needed(target: Target, text: str, own: set[str] = frozenset(), **values) -> tuple[list[str], list[str]]:

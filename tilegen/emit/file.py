@@ -152,8 +152,8 @@ class Frame:
                 f"    return reinterpret_cast<T*>(tile)[{printer(value)}];\n}}")
 
     def block_variables(self, body: str) -> list[str]:
-        """`bx = blockIdx.x`, for the block variables that the body reads."""
-        return [
+        """`bx = blockIdx.x`, for the block variables that the body reads and does not set itself."""
+        return [] if self.plan.walk else [
             f"{var.name} = blockIdx.{axis}"
             for var, axis in zip(self.kernel.block_vars, "xyz")
             if re.search(rf"\b{var.name}\b", body)
@@ -173,6 +173,12 @@ class Frame:
     def threads(self) -> str:
         """The threads of a block: those that compute, and those that load for them."""
         return f"THREADS + {self.plan.loaders}" if self.plan.loaders else "THREADS"
+
+    @property
+    def cluster(self) -> str:
+        """`__cluster_dims__(CLUSTER, 1, 1) `, where blocks run in clusters."""
+        walk = self.plan.walk
+        return f"__cluster_dims__({self.e(walk.cluster)}, 1, 1) " if walk and walk.cluster is not None else ""
 
     @property
     def min_blocks(self) -> str:

@@ -133,7 +133,7 @@ class HostProgram:
     def launches(self) -> list[HostLaunch]:
         """Each launch as the program spells it."""
         return [HostLaunch(spoken.kernel.name if is_free(spoken.kernel.name) else f"::{spoken.kernel.name}",
-                           f"grid{tail}", ", ".join(map(self.e, launch.grid)), spoken.threads,
+                           f"grid{tail}", ", ".join(map(self.e, _grid(spoken.kernel, launch.grid))), spoken.threads,
                            "" if spoken.shared == "0" else spoken.shared, launch)
                 for spoken, launch, tail in zip(self.spoken, launches_of(self.kernel), self.tails)]
 
@@ -273,6 +273,11 @@ class HostProgram:
     @property
     def float_outputs(self) -> list[HostTensor]:
         return [t for t in self.outputs if t.dtype.is_float]
+
+
+def _grid(planned: ir.Kernel, grid: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+    """What is launched for a grid."""
+    return planned.plan.walk.grid(grid) if planned.plan.walk else grid
 
 
 def _call(function: str, arguments: str) -> str:

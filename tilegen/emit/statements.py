@@ -206,9 +206,8 @@ class Emitter:
         lead = self.body(s.body[plan.ahead:begin], spaced=True)
         return self.render(plan.template, op=s, plan=plan, load=load, keep=keep, origin=head, sync=sync, lead=lead,
                            operands=operands, ahead=first.values["ahead"] if first else None, once=once,
-                           stage=self._stage(s), phase=self._phase(s), full=plan.engine.get("full"),
-                           empty=plan.engine.get("empty"), first=arith.add(s.start, steps),
-                           later=arith.add(s.var, steps),
+                           stage=self._stage(s), first=arith.add(s.start, steps), later=arith.add(s.var, steps),
+                           **{n: plan.engine.get(n) for n in ("full", "empty", "slot", "cluster")},
                            pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[begin:], spaced=True))
 
     def _kept(self, s: ir.Stmt) -> str:
@@ -222,17 +221,16 @@ class Emitter:
     def _stage(s: ir.For) -> ir.Expr:
         return arith.modulo(arith.subtract(s.var, s.start), s.plan.stages)
 
-    @staticmethod
-    def _phase(s: ir.For) -> ir.Expr:
-        """The parity of the round in which a step uses its stage."""
-        return arith.modulo(arith.divide(arith.subtract(s.var, s.start), s.plan.stages), 2)
-
     def producer(self, s: Producer) -> str:
         """The threads that load leave here with all their work done."""
         plan: PipelinePlan = s.loop.plan
         tiles = [f"sizeof {self.expr.array(b)}[{plan.stage.name}]" for b in plan.engine["tiles"]]
-        return self.render("producer", op=s, plan=plan, stage=self._stage(s.loop), phase=self._phase(s.loop),
-                           bytes=" + ".join(tiles), loads=self.body(s.loop.body, spaced=True), **plan.engine)
+        before = self.body(s.tiles.body, comments=False) if s.tiles else ""
+        loop = self.render("producer_loop", op=s, plan=plan, bytes=" + ".join(tiles),
+                           loads=self.body(s.loop.body, spaced=True), **plan.engine)
+        if s.tiles:
+            loop = self.loop(self._counted(s.tiles), f"{before}\n{loop}")
+        return self.render("producer", op=s, plan=plan, loop=loop, **plan.engine)
 
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""

@@ -38,6 +38,8 @@ def _collect(statements, factors: list[ir.Expr], terms: list[list[ir.Expr]]) -> 
                 )
                 if count:
                     terms.append([ir.Const(count), *factors, *s.extents])
+            case ir.For() if dict(s.options).get("whole_grid"):    # all blocks together
+                _collect(s.body, factors, terms)
             case ir.For():
                 trips = arith.ceildiv(arith.subtract(s.stop, s.start), s.step)
                 _collect(s.body, [*factors, trips], terms)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from tilegen import arith, ir
+from tilegen.dtypes import DType
 from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
-from tilegen.plan import EngineTile, Fence, OpPlan, PipelinePlan, TensorMapPlan
+from tilegen.plan import EngineTile, OpPlan, PipelinePlan, SlabStore, TensorMapPlan
+from tilegen.wgmma import WGMMA_ROWS
 
 ROW_BYTES = 128                                 # of a swizzled row in shared memory
 _MOST = 256                                     # extent of a box
+
+
+@dataclass(frozen=True)
+class Share:
+    """How `cluster` blocks load a tile together: along its "rows" or "columns", this block the part `rank`, for all
+    blocks whose bit is set in `mask`."""
+
+    along: str
+    cluster: ir.Expr
+    rank: ir.Expr
+    mask: ir.Var
 
 
 def why_no_engine(planner: Planner, copy: ir.Copy) -> str:
@@ -54,42 +68,90 @@ def why_no_store(planner: Planner, copy: ir.Copy) -> str:
     if not 2 <= len(boxes) <= 5 or boxes[-2:] != [rows, cols] or any(e != 1 for e in boxes[:-2]):
         return f"{source.name} is no box of rows and columns of {target.name}"
     size = target.dtype.bytes
-    if size not in (2, 4) or rows > _MOST or rows % 8 or cols * size % ROW_BYTES:
-        return f"{rows} rows of {cols * size} bytes are no boxes of {ROW_BYTES} bytes a row"
+    if size != 4 and not (size == 2 and target.dtype.is_float):
+        return f"{target.dtype} is neither a float of 16 bits nor of 32 bits"
+    if rows % WGMMA_ROWS or cols * size % ROW_BYTES:
+        return f"{rows} rows of {cols * size} bytes are not made of {WGMMA_ROWS} rows of {ROW_BYTES} bytes"
     pitch = planner.value(target.shape[-1])
     if pitch is not None and pitch * size % 16:
         return f"rows of {target.name} do not start at multiples of 16 bytes"
     return ""
 
 
-def store_plan(planner: Planner, copy: ir.Copy, maps: dict[str, TensorMapPlan]) -> tuple[ir.Stmt, ...]:
-    """The accumulator to a tile in shared memory, and the tile to global memory column by column of 128 bytes."""
-    source, target = copy.src, copy.dst
-    tile = EngineTile(planner.fresh(f"{target.buffer.name}_out", f"{target.buffer.name}_tile_out"),
-                      source.buffer.shape, target.buffer.dtype, "shared", loc=copy.loc)
-    whole = ir.Region(tile, (ir.Const(0), ir.Const(0)), tile.shape)
-    values = {**_pieces(planner, target, tile, maps, "store"), "tile": tile}
-    reason = "by the copy engine, which writes whole lines and knows where the tensor ends"
-    return (ir.Alloc(tile, loc=copy.loc), replace(copy, dst=whole), Fence(loc=copy.loc),
-            replace(copy, src=whole, plan=OpPlan("engine_store", values, reason)))
+def slabs_of(planner: Planner, copy: ir.Copy, groups: int, most: int) -> int:
+    """How many slabs each of `groups` warpgroups uses in turn for a store: up to `most`, always in the same turn."""
+    size = planner.value(arith.product(copy.src.buffer.shape)) or 0
+    pieces = size * copy.dst.buffer.dtype.bytes // (groups * WGMMA_ROWS * ROW_BYTES)
+    return max(n for n in range(1, most + 1) if pieces % n == 0)
 
 
-def _pieces(planner: Planner, region: ir.Region, tile: EngineTile, maps: dict[str, TensorMapPlan], verb: str) -> dict:
-    """A loop over the columns of 128 bytes of a tile, and the map of the tensor."""
-    rows, cols = tile.shape[-2:]
-    count = ROW_BYTES // tile.dtype.bytes
-    piece = planner.constant("PIECE", count, "elements in 128 bytes of a row", knob=False)
-    planner.check_multiple(cols, piece, "the copy engine moves 128 bytes of a row at a time")
-    at = ir.Var(planner.fresh("c", "column"), kind="loop")
-    *outer, last = region.offsets
-    places = [arith.add(last, at), *reversed(outer)]
-    maps[region.buffer.name] = TensorMapPlan((*(ir.Const(1) for _ in outer[:-1]), rows, piece))
-    return {"tensor": region.buffer.name, "at": at.name, "cols": cols, "piece": piece,
-            "place": arith.multiply(at, rows), "places": places, "helper": f"tma_{verb}_{len(places)}d"}
+def store_plan(planner: Planner, copy: ir.Copy, maps: dict[str, TensorMapPlan], groups: ir.Expr,
+               slabs: int) -> tuple[ir.Alloc, ir.Copy]:
+    """The slabs of a store, `slabs` for each of `groups` warpgroups, and the copy through them."""
+    target = copy.dst.buffer
+    piece = _piece(planner, target.dtype)
+    planner.check_multiple(copy.src.buffer.shape[-1], piece, "the copy engine moves 128 bytes of a row at a time")
+    rows, size = ir.Const(WGMMA_ROWS), arith.product(copy.src.buffer.shape)
+    pieces = arith.divide(size, arith.product((groups, rows, piece)))
+    count = planner.constant("SLABS", slabs, "pieces of a warpgroup's result on their way",
+                             "a divisor of all of them")
+    planner.check_multiple(pieces, count, "slabs are used in turn, from one tile to the next")
+    tile = EngineTile(planner.fresh(f"{target.name}_out", f"{target.name}_tile_out"), (groups, count, rows, piece),
+                      target.dtype, "shared", loc=copy.loc)
+    _add_map(maps, target.name, (*(ir.Const(1) for _ in copy.dst.offsets[2:]), rows, piece))
+    values = {"piece": piece, "tensor": target.name, "helper": f"tma_store_{len(copy.dst.offsets)}d"}
+    return ir.Alloc(tile, loc=copy.loc), replace(copy, plan=SlabStore(tile, values))
+
+
+def slab_bytes(groups: int) -> int:
+    """Bytes of one slab of each of so many warpgroups."""
+    return groups * WGMMA_ROWS * ROW_BYTES
+
+
+def _piece(planner: Planner, dtype: DType) -> ir.Var:
+    return planner.constant("PIECE", ROW_BYTES // dtype.bytes, "elements in 128 bytes of a row", knob=False)
+
+
+def _add_map(maps: dict[str, TensorMapPlan], tensor: str, box: tuple[ir.Expr, ...]) -> None:
+    """Notes how the engine sees a tensor. Every copy of it has the same box, see `why_boxes_differ`."""
+    maps[tensor] = TensorMapPlan(box)
+
+
+def why_boxes_differ(loads: Iterable[ir.Copy]) -> str:
+    """Why the copies of one tensor have no box in common; '' where they have. A tensor has one map."""
+    shapes: dict[str, tuple] = {}
+    for copy in loads:
+        name = copy.src.buffer.name
+        if shapes.setdefault(name, copy.dst.extents[-2:]) != copy.dst.extents[-2:]:
+            return f"{name} is loaded in boxes of two shapes"
+    return ""
 
 
 def load_plan(planner: Planner, copy: ir.Copy, tile: EngineTile, plan: PipelinePlan, full: ir.Buffer,
-              maps: dict[str, TensorMapPlan]) -> ir.Copy:
-    """The copy, column by column of 128 bytes; `maps` gets what the host has to know of the tensor."""
-    values = {**_pieces(planner, copy.src, tile, maps, "load"), "tile": tile, "stage": plan.stage, "full": full}
-    return replace(copy, options=(), plan=OpPlan("engine_load", values, "by the copy engine"))
+              maps: dict[str, TensorMapPlan], share: Share | None = None) -> ir.Copy:
+    """The copy, column by column of 128 bytes; `maps` gets what the host has to know of the tensor. With `share` each
+    block of a cluster loads its part for all."""
+    rows, cols = tile.shape[-2:]
+    piece = _piece(planner, tile.dtype)
+    planner.check_multiple(cols, piece, "the copy engine moves 128 bytes of a row at a time")
+    at = ir.Var(planner.fresh("c", "column"), kind="loop")
+    *outer, first, last = copy.src.offsets
+    column: ir.Expr = at
+    below: ir.Expr = ir.Const(0)
+    box = rows
+    if share and share.along == "columns":
+        cols = arith.divide(cols, share.cluster)
+        planner.check_multiple(cols, piece, "blocks share whole columns of 128 bytes")
+        column = arith.add(arith.multiply(share.rank, cols), at)
+    elif share:
+        box = arith.divide(rows, share.cluster)
+        planner.check_multiple(box, ir.Const(8), "blocks share rows by eights")
+        below = arith.multiply(share.rank, box)
+    _add_map(maps, copy.src.buffer.name, (*(ir.Const(1) for _ in outer), box, piece))
+    place = arith.add(arith.multiply(column, rows), arith.multiply(below, piece))
+    places = [arith.add(last, column), arith.add(first, below), *reversed(outer)]
+    values = {"tensor": copy.src.buffer.name, "at": at.name, "cols": cols, "piece": piece, "place": place,
+              "places": places, "helper": f"tma_load_{len(places)}d{'_multicast' if share else ''}",
+              "mask": share.mask if share else None, "tile": tile, "stage": plan.stage, "full": full}
+    how = "by the copy engine" + (f", each block of a cluster a part of the {share.along}" if share else "")
+    return replace(copy, options=(), plan=OpPlan("engine_load", values, how))

@@ -19,7 +19,7 @@ _SIDES = {"row_panels": ("rows", "columns"), "column_panels": ("columns", "rows"
 
 def order_blocks(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     wish = next((w for w in kernel.wishes if w.name in _SIDES), None)
-    if wish is None:
+    if wish is None or kernel.plan and kernel.plan.walk:       # a walk over the tiles has its own order
         return kernel
     if target.family != "gpu":
         note = ("order of blocks", "T.use_swizzle changes nothing: each thread takes the next block of a row")

@@ -15,7 +15,8 @@ from tilegen.dtypes import int32
 from tilegen.layout import Axis, FragmentLayout
 from tilegen.passes.mma_operands import MATRIX_BYTES
 from tilegen.passes.planner import Planner
-from tilegen.plan import OpPlan
+from tilegen.passes.slab_store import slab_store
+from tilegen.plan import OpPlan, SlabStore
 from tilegen.targets.base import Target
 
 # Names in the emitted text, and what they become where the user has taken them.
@@ -26,6 +27,8 @@ def plan_stmatrix(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
 
     def rule(node):
+        if isinstance(node, ir.Copy) and isinstance(node.plan, SlabStore):
+            return replace(node, plan=slab_store(planner, node))
         if isinstance(node, ir.Copy) and stores_matrices(target, kernel.plan.layouts, node, planner.env):
             return replace(node, plan=_copy(planner, node))
         return None

@@ -31,7 +31,8 @@ def declared(kernel: ir.Kernel, alloc: ir.Alloc) -> ir.Alloc:
 
 def _merge_clears(kernel: ir.Kernel, statements: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
     """Moves each Alloc to the clear that follows it in the same list, where nothing uses it between."""
-    result = list(statements)
+    result = [replace(s, body=_merge_clears(kernel, s.body)) if isinstance(s, ir.For) and s.kind == "persistent" else s
+              for s in statements]
     for alloc in [s for s in statements if isinstance(s, ir.Alloc) and s.buffer.scope in ("fragment", "local")
                   and not isinstance(s.buffer, ir.Alias)]:
         start = result.index(alloc)

@@ -10,21 +10,22 @@ After:  Producer(for ko: A_shared[stage] = box of A); for ko: wait; gemm by wgmm
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.dtypes import uint64
-from tilegen.wgmma import WGMMA_DEPTH_BYTES, WGMMA_ROWS, wgmma_helper
-from tilegen.passes.engine_copies import load_plan, store_plan, why_no_engine, why_no_store
-from tilegen.passes.pipeline_loads import uses
+from tilegen.dtypes import int32, uint64
+from tilegen.passes.engine_copies import Share, load_plan, slab_bytes, slabs_of, store_plan, why_no_store
 from tilegen.passes.planner import Planner
-from tilegen.plan import Check, EngineTile, MmaChoice, PipelinePlan, Producer, TensorMapPlan, WgmmaChoice
+from tilegen.passes.tile_walk import Shared, blocks_at_once, shared_loads, split, tile_walk, varying, walk_loop
+from tilegen.passes.warpgroup_parts import GROUP, NoWarpgroups, Parts
+from tilegen.plan import (AwaitStores, EngineTile, MmaChoice, PipelinePlan, Producer, TensorMapPlan, TileWalk,
+                          WgmmaChoice)
 from tilegen.targets.base import Target
+from tilegen.wgmma import WGMMA_DEPTH_BYTES
 
-GROUP = 128                                     # threads of a warpgroup
 LOADERS = 128                                   # a whole warpgroup, since registers are given away by warpgroups
 _REGISTERS = {2: (24, 240), 3: (32, 160)}       # of a loading and of a computing thread, by computing warpgroups
-_ALONE = (ir.Vote, ir.Scan, ir.Finalize, ir.Atomic, ir.Sync, ir.Print)
+SLABS = 2                                       # one is filled while the other is read
 
 
 def plan_warpgroups(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -33,170 +34,144 @@ def plan_warpgroups(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         return kernel
     planner = Planner(kernel, target)
     try:
-        parts = _Parts.of(planner, gemms)
-    except _No as no:
+        parts = Parts.of(planner, gemms)
+    except NoWarpgroups as no:
         notes = (*kernel.plan.notes, ("warpgroups", f"mma.sync and cp.async: {no}"))
         return replace(kernel, plan=replace(kernel.plan, notes=notes))
     return _planned(planner, parts)
 
 
-class _No(Exception):
-    """Why a kernel has no use for warpgroups."""
-
-
-@dataclass
-class _Parts:
-    """The pieces of a kernel that can have warpgroups."""
-
-    loop: ir.For
-    loads: tuple[ir.Stmt, ...]
-    rest: tuple[ir.Stmt, ...]
-    before: tuple[ir.Let, ...]                  # names that the loads need
-    helpers: dict[ir.Gemm, str]
-    groups: int                                 # computing warpgroups
-
-    @staticmethod
-    def of(planner: Planner, gemms: list[ir.Gemm]) -> _Parts:
-        """The parts; raises _No with a reason."""
-        kernel = planner.kernel
-        loop = _the_loop(kernel)
-        plan: PipelinePlan = loop.plan
-        loads, rest = loop.body[:plan.ahead], loop.body[plan.ahead:]
-        if any(not isinstance(s, (ir.Copy, ir.Let)) for s in loads):
-            raise _No("loads under a condition")
-        for copy in (s for s in loads if isinstance(s, ir.Copy)):
-            if reason := why_no_engine(planner, copy):
-                raise _No(reason)
-        _check_tiles(kernel, plan, loads, gemms)
-        _check_rest(kernel, loop, plan)
-        threads = planner.value(arith.product(kernel.threads)) or 0
-        if threads % GROUP or threads not in (GROUP, 2 * GROUP, 3 * GROUP):
-            raise _No(f"{threads} threads are not 1 to 3 warpgroups of {GROUP}")
-        helpers = {g: _helper(planner, g, threads // GROUP, rest, plan) for g in gemms}
-        return _Parts(loop, loads, rest, _names(kernel, loop, loads), helpers, threads // GROUP)
-
-
-def _the_loop(kernel: ir.Kernel) -> ir.For:
-    loops = [n for n in ir.walk(kernel.body) if isinstance(n, ir.For) and n.kind == "pipelined"]
-    if len(loops) != 1 or loops[0] not in kernel.body:
-        raise _No("it takes one pipelined loop, which is not inside of another statement")
-    if not isinstance(loops[0].plan, PipelinePlan) or loops[0].plan.template != "pipeline" or loops[0].plan.sync:
-        raise _No("the loads of the pipelined loop do not run ahead")
-    return loops[0]
-
-
-def _check_tiles(kernel: ir.Kernel, plan: PipelinePlan, loads, gemms: list[ir.Gemm]) -> None:
-    tiles = set(plan.buffers)
-    operands = [r.buffer.name for g in gemms for r in (g.a, g.b)]
-    counts = uses(kernel.body)
-    for n in ir.walk(kernel.body):
-        if isinstance(n, ir.Alloc) and n.buffer.scope == "shared" and n.buffer.name not in tiles:
-            raise _No(f"{n.buffer.name} is a shared tile that the loop does not load")
-    for name in tiles:
-        filled = sum(1 for s in loads if isinstance(s, ir.Copy) and s.dst.buffer.name == name)
-        if counts[name] != 1 + filled + operands.count(name):
-            raise _No(f"{name} is read by something else than a product")
-
-
-def _check_rest(kernel: ir.Kernel, loop: ir.For, plan: PipelinePlan) -> None:
-    """Nothing else needs a barrier of the block, whose threads go separate ways."""
-    for n in ir.walk(kernel.body):
-        if isinstance(n, _ALONE) or isinstance(n, ir.Reduce) and n.dim != len(n.src.buffer.shape) - 1:
-            raise _No(f"{type(n).__name__} needs all threads of the block")
-        if isinstance(n, ir.Raw):
-            raise _No("text of the target's own language")
-    counts = uses(kernel.body)
-    for name, loads in uses(tuple(s.src for s in loop.body[:plan.ahead] if isinstance(s, ir.Copy))).items():
-        if counts[name] != loads:
-            raise _No(f"{name} is also read without the copy engine")
-
-
-def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, plan: PipelinePlan) -> str:
-    """The device function of a product."""
-    if not any(gemm is n for n in ir.walk(rest)):
-        raise _No("a product stands outside of the pipelined loop")
-    if not {gemm.a.buffer.name, gemm.b.buffer.name} <= set(plan.buffers):
-        raise _No("an operand of a product is not loaded by the loop")
-    a, b, c = (r.buffer.dtype for r in (gemm.a, gemm.b, gemm.c))
-    rows, cols = (planner.value(gemm.c.extents[d]) or 0 for d in (-2, -1))
-    depth = planner.value(gemm.a.extents[-2 if gemm.transpose_a else -1]) or 0
-    helper = wgmma_helper(cols, a, b, c)
-    if not helper:
-        raise _No(f"wgmma has no product of {cols} columns of {a} into {c} here")
-    if rows % (WGMMA_ROWS * groups):
-        raise _No(f"{rows} rows are not made of {WGMMA_ROWS} for each of {groups} warpgroups")
-    if depth % (WGMMA_DEPTH_BYTES // a.bytes):
-        raise _No(f"a depth of {depth} is not made of steps of {WGMMA_DEPTH_BYTES // a.bytes}")
-    for region in (gemm.a, gemm.b):
-        whole = (ir.Const(1), *region.buffer.shape[1:])
-        if tuple(region.extents) != whole or any(o != ir.Const(0) for o in region.offsets[1:]):
-            raise _No(f"a product reads a part of {region.buffer.name}")
-    if len(gemm.c.extents) != 2 or tuple(gemm.c.extents) != tuple(gemm.c.buffer.shape):
-        raise _No(f"a product fills a part of {gemm.c.buffer.name}")
-    return helper
-
-
-def _names(kernel: ir.Kernel, loop: ir.For, loads) -> tuple[ir.Let, ...]:
-    """The names of the kernel that the loads need, in order; they are computed before the threads part."""
-    own = {s.var.name for s in loads if isinstance(s, ir.Let)}
-    needed = arith.names((loop.start, loop.stop, *(s.value if isinstance(s, ir.Let) else s for s in loads))) - own
-    lets: list[ir.Let] = []
-    for s in reversed(kernel.body[:kernel.body.index(loop)]):
-        if isinstance(s, ir.Let) and s.var.name in needed:
-            if any(isinstance(n, ir.Load) and n.buffer.scope != "global" for n in ir.walk(s.value)):
-                raise _No(f"the loads need {s.var.name}, which the threads compute")
-            lets.insert(0, s)
-            needed |= arith.names(s.value)
-    known = {v.name for v in (*kernel.block_vars, *kernel.sizes, loop.var)} | {k.name for k in kernel.knobs}
-    known |= {p.name for p in kernel.params} | {c.name for c in kernel.plan.constants} | {loop.plan.stage.name}
-    unknown = needed - known - {x.var.name for x in lets}
-    if unknown:
-        raise _No(f"the loads need {sorted(unknown)[0]}, which the threads compute")
-    return tuple(lets)
-
-
 # ---- The kernel with two kinds of threads ------------------------------------------------------------
-def _planned(planner: Planner, parts: _Parts) -> ir.Kernel:
+def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
     kernel, loop = planner.kernel, parts.loop
     plan: PipelinePlan = loop.plan
+    notes = [("warpgroups", f"{parts.groups} multiply, one loads")]
+    stores, slabs = _stores(planner, parts, notes)
+    walk, shared = _walk(planner, parts, stores, slabs, notes)
+    share = _share(planner, walk)
+    maps: dict[str, TensorMapPlan] = {}
     tiles = {n.buffer.name: EngineTile(**vars(n.buffer)) for n in ir.walk(kernel.body)
              if isinstance(n, ir.Alloc) and n.buffer.name in plan.buffers}
     full, empty = (ir.Buffer(planner.fresh(n, f"{loop.var.name}_{n}"), (plan.stages,), uint64, "shared")
                    for n in ("full", "empty"))
-    maps: dict[str, TensorMapPlan] = {}
-    loads = tuple(load_plan(planner, s, tiles[s.dst.buffer.name], plan, full, maps)
-                  if isinstance(s, ir.Copy) else s for s in parts.loads)
-    values = {"full": full, "empty": empty, "registers": _registers(planner, parts.groups),
-              "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)]}
 
-    def rule(node):
-        if isinstance(node, ir.Gemm):
-            return replace(node, plan=_choice(planner, node, parts))
-        return None
-    consumer = replace(loop, body=ir.rewrite(parts.rest, rule), plan=replace(
+    def load(number: int, s: ir.Stmt) -> ir.Stmt:
+        if not isinstance(s, ir.Copy):
+            return s
+        how = replace(share, along=split(planner, s.dst)) if shared and number in shared.loads else None
+        return load_plan(planner, s, tiles[s.dst.buffer.name], plan, full, maps, how)
+    loads = tuple(load(number, s) for number, s in enumerate(parts.loads))
+    values = {"full": full, "empty": empty, "registers": _registers(planner, parts.groups),
+              "slot": planner.fresh("slot", "ring_slot"), "cluster": walk.cluster if walk else None,
+              "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)]}
+    planned = {id(s): store_plan(planner, s, maps, _groups(planner), slabs_of(planner, s, parts.groups, slabs))
+               for s in stores}
+    consumer = replace(loop, body=ir.rewrite(parts.rest, lambda n: replace(n, plan=_choice(planner, n, parts))
+                                             if isinstance(n, ir.Gemm) else None), plan=replace(
         plan, producers=0, template="pipeline_engine", engine=values,
         reason=f"the copy engine loads {', '.join(plan.buffers)} up to STAGES steps ahead, for one thread of a "
         "warpgroup of its own; barriers in shared memory say when a stage is full and when it is free"))
-    producer = Producer(replace(loop, body=loads, plan=consumer.plan))
-    body = [ir.Alloc(full), ir.Alloc(empty), *parts.before, producer]
-    notes = [("warpgroups", f"{parts.groups} multiply, one loads")]
-    sums = {g.c.buffer.name for g in parts.helpers}
-    for s in (s for s in kernel.body if not any(s is x for x in parts.before)):
-        stores = _stores(planner, s, sums, maps, notes) if isinstance(s, ir.Copy) else ()
-        body += stores or (consumer if s is loop else s,)
-    body = ir.rewrite(tuple(body), lambda n: tiles.get(n.name) if type(n) is ir.Buffer else None)
-    kernel = planner.finish(body, notes=(*kernel.plan.notes, *notes), maps=maps, loaders="LOADERS")
+
+    def later(s: ir.Stmt) -> ir.Stmt:
+        return consumer if s is loop else planned[id(s)][1] if id(s) in planned else s
+    body = _split(planner, parts, walk, replace(loop, body=loads, plan=consumer.plan), later, share)
+    body = (ir.Alloc(full), ir.Alloc(empty), *(alloc for alloc, _ in planned.values()), *body,
+            *((AwaitStores(),) if planned else ()))
+    body = ir.rewrite(body, lambda n: tiles.get(n.name) if type(n) is ir.Buffer else None)
+    kernel = planner.finish(body, notes=(*kernel.plan.notes, *notes), maps=maps, loaders="LOADERS", walk=walk)
     return replace(kernel, requires=(*kernel.requires, *_requirements(planner, maps)))
 
 
-def _stores(planner: Planner, copy: ir.Copy, sums: set[str], maps, notes) -> tuple[ir.Stmt, ...]:
-    """A copy of an accumulator to global memory by the copy engine; () for another one."""
-    if copy.src.buffer.name not in sums or copy.dst.buffer.scope != "global":
-        return ()
-    if reason := why_no_store(planner, copy):
-        notes.append((f"stores to {copy.dst.buffer.name}", f"by the threads: {reason}"))
-        return ()
-    return store_plan(planner, copy, maps)
+def _split(planner: Planner, parts: Parts, walk: TileWalk | None, loads: ir.For, later,
+           share: Share | None) -> tuple[ir.Stmt, ...]:
+    """What all threads do, the producer, and what the threads that compute do (`later` of each statement)."""
+    kernel, loop = planner.kernel, parts.loop
+    moving = {v.name for v in kernel.block_vars} if walk else {parts.around.var.name} if parts.around else set()
+    moving = varying(kernel, moving)
+    steps = ir.Let(loop.plan.steps, loop.stop)
+    lets = [*parts.before, steps]
+    fixed = [s for s in lets if not arith.names(s.value) & moving]
+    own = [s for s in lets if s not in fixed]
+    before, around = fixed, parts.around
+    if walk:
+        outside, around = walk_loop(planner, walk, share.rank if share else ir.Const(0))
+        before = [*fixed, *outside]
+    if share:
+        before.append(ir.Let(share.rank, ir.Call("device:cluster_rank", (), int32)))
+    place = around.body if walk else ()
+    tiles = replace(around, body=(*place, *own)) if around else None
+    producer = Producer(loads, tiles, walk.cluster if walk else None)
+
+    def computing(statements) -> tuple[ir.Stmt, ...]:
+        found: list[ir.Stmt] = []
+        for s in (s for s in statements if not any(s is x for x in fixed)):
+            found += [steps] if s is loop and steps in own else []
+            found.append(replace(s, body=computing(s.body)) if s is parts.around else later(s))
+        return tuple(found)
+    rest = computing(kernel.body)
+    return (*before, producer, *((replace(around, body=(*place, *rest)),) if walk else rest))
+
+
+def _stores(planner: Planner, parts: Parts, notes) -> tuple[list[ir.Copy], int]:
+    """The copies of accumulators that the copy engine makes, and how many slabs each warpgroup has for it."""
+    sums = {g.c.buffer.name for g in parts.helpers}
+    found = []
+    for copy in (s for s in parts.inner if isinstance(s, ir.Copy)):
+        if copy.src.buffer.name in sums and copy.dst.buffer.scope == "global":
+            reason = why_no_store(planner, copy)
+            if reason:
+                notes.append((f"stores to {copy.dst.buffer.name}", f"by the threads: {reason}"))
+            else:
+                found.append(copy)
+    if not found:
+        return [], 0
+    room = (planner.target.max_shared - parts.ring(planner) - 1024) // (len(found) * slab_bytes(parts.groups))
+    if room < 1:
+        notes.append(("stores", "by the threads: the tiles leave no shared memory for the copy engine"))
+        return [], 0
+    return found, min(SLABS, room)
+
+
+def _walk(planner: Planner, parts: Parts, stores, slabs: int, notes) -> tuple[TileWalk | None, Shared | None]:
+    """Whether blocks take the tiles in turn, and which loads they share."""
+    kernel = planner.kernel
+    if parts.around:
+        notes.append(("blocks", "walk over tiles as the kernel says"))
+        return None, None
+    blocks = varying(kernel, {v.name for v in kernel.block_vars})
+    if arith.names((parts.loop.start, parts.loop.stop)) & blocks:
+        notes.append(("blocks", "one for each tile: tiles take different times, and the GPU hands a block out as "
+                      "another ends"))
+        return None, None
+    shared = shared_loads(planner, parts.loop, parts.loads, stores)
+    if isinstance(shared, str):
+        notes.append(("clusters", f"none: {shared}"))
+        shared = None
+    else:
+        notes.append(("clusters", f"neighbours along {kernel.block_vars[shared.axis].name} load "
+                      f"{', '.join(parts.loads[i].dst.buffer.name for i in sorted(shared.loads))} for each other"))
+    threads = (parts.groups + 1) * GROUP
+    memory = parts.ring(planner) + len(stores) * slabs * slab_bytes(parts.groups)
+    at_once = 1 if parts.groups in _REGISTERS else blocks_at_once(planner, threads, memory, parts.sums(planner))
+    notes.append(("blocks", f"as many as fit, {at_once} on an SM, which walk over the tiles: the loads of a tile run "
+                  "while the one before is stored"))
+    return tile_walk(planner, shared, at_once), shared
+
+
+def _share(planner: Planner, walk: TileWalk | None) -> Share | None:
+    """What loads for a whole cluster need."""
+    if walk is None or walk.cluster is None:
+        return None
+    bits = arith.subtract(arith.binary("<<", ir.Const(1), walk.cluster), 1)
+    mask = planner.constant("WHOLE_CLUSTER", planner.value(bits), "a bit for each block of a cluster", knob=False,
+                            expr=bits)
+    return Share("", walk.cluster, ir.Var(planner.fresh("rank", "block_in_cluster"), int32, "block"), mask)
+
+
+def _groups(planner: Planner) -> ir.Expr:
+    """The number of warpgroups that compute, as an expression of the file."""
+    size = planner.constant("WARPGROUP", GROUP, "threads of a warpgroup", knob=False)
+    return arith.divide(ir.Var("THREADS", kind="knob"), size)
 
 
 def _requirements(planner: Planner, maps: dict[str, TensorMapPlan]) -> tuple[ir.Expr, ...]:
@@ -211,7 +186,7 @@ def _requirements(planner: Planner, maps: dict[str, TensorMapPlan]) -> tuple[ir.
     return tuple(found)
 
 
-def _choice(planner: Planner, gemm: ir.Gemm, parts: _Parts) -> WgmmaChoice:
+def _choice(planner: Planner, gemm: ir.Gemm, parts: Parts) -> WgmmaChoice:
     helper = parts.helpers[gemm]
     depth = WGMMA_DEPTH_BYTES // gemm.a.buffer.dtype.bytes
     return WgmmaChoice(helper, depth, 4 * parts.groups, 1, 0, 0,

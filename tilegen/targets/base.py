@@ -20,6 +20,7 @@ class Target:
     max_threads: int = 1024
     max_shared: int = 0  # bytes of shared memory that one block may have
     max_registers: int = 255  # of 32 bits, per thread
+    multiprocessors: int = 0  # of a GPU of this arch, where the planner counts them
     register_file: int = 0  # of 32 bits, per SM; 0: occupancy is left to the compiler
     resident_threads: int = 2048  # of all blocks that an SM holds at once
     resident_blocks: int = 32  # that an SM holds at once

@@ -18,6 +18,10 @@ RESIDENT_THREADS = {75: 1024, 86: 1536, 87: 1536, 89: 1536, 120: 1536, 121: 1536
 RESIDENT_BLOCKS = {75: 16, 86: 16, 87: 16, 89: 24, 120: 24, 121: 24}
 
 
+# SMs of the GPUs of an arch, where kernels are planned for so many: H100 (SXM) and H200.
+MULTIPROCESSORS = {"sm_90a": 132}
+
+
 def capability(arch: str) -> int:
     """90 for 'sm_90a'."""
     return int(arch.removeprefix("sm_").rstrip("af"))
@@ -35,7 +39,8 @@ def make(arch: str) -> Target:
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
                   max_shared=SHARED[capability(arch)], types=C_TYPES,
                   functions=_functions(), atomics=GPU_ATOMICS,
-                  register_file=65536, resident_threads=RESIDENT_THREADS.get(capability(arch), 2048),
+                  register_file=65536, multiprocessors=MULTIPROCESSORS.get(arch, 0),
+                  resident_threads=RESIDENT_THREADS.get(capability(arch), 2048),
                   resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
                   stores_matrices=capability(arch) >= 90, warpgroups=arch == "sm_90a",
                   compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")

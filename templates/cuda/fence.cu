@@ -1,1 +1,0 @@
-fence_async_proxy();  // why: the copy engine reads what the threads wrote

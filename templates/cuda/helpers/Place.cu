@@ -1,0 +1,2 @@
+// A place in a grid.
+struct Place { int x, y; };

@@ -1,0 +1,6 @@
+for (int ${ op.loop.var.name } = ${ e(op.loop.start) }; ${ op.loop.var.name } < ${ plan.steps.name }; ++${ op.loop.var.name }, ${ slot }.next()) {
+    const int ${ plan.stage.name } = ${ slot }.stage;
+    mbarrier_wait(&${ e.array(empty) }[${ plan.stage.name }], ${ slot }.phase ^ 1);
+    mbarrier_arrive_expect(&${ e.array(full) }[${ plan.stage.name }], ${ bytes });
+${ indent(loads) }
+}

@@ -1,0 +1,153 @@
+"""The pieces of a kernel whose products warpgroups can make, or why they cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilegen import arith, ir
+from tilegen.passes.engine_copies import why_boxes_differ, why_no_engine
+from tilegen.passes.pipeline_loads import uses
+from tilegen.passes.planner import Planner
+from tilegen.plan import PipelinePlan
+from tilegen.wgmma import WGMMA_DEPTH_BYTES, WGMMA_ROWS, wgmma_helper
+
+GROUP = 128                                     # threads of a warpgroup
+_ALONE = (ir.Vote, ir.Scan, ir.Finalize, ir.Atomic, ir.Sync, ir.Print)
+
+
+class NoWarpgroups(Exception):
+    """Why a kernel has no use for warpgroups."""
+
+
+@dataclass
+class Parts:
+    """The pieces of a kernel that can have warpgroups."""
+
+    loop: ir.For
+    loads: tuple[ir.Stmt, ...]
+    rest: tuple[ir.Stmt, ...]
+    before: tuple[ir.Let, ...]                  # names that the loads need
+    helpers: dict[ir.Gemm, str]
+    groups: int                                 # computing warpgroups
+    around: ir.For | None                       # the kernel's own loop over tiles
+    inner: tuple[ir.Stmt, ...]                  # the statements beside the pipelined loop
+
+    @staticmethod
+    def of(planner: Planner, gemms: list[ir.Gemm]) -> Parts:
+        """The parts; raises NoWarpgroups with a reason."""
+        kernel = planner.kernel
+        loop, around = _the_loop(kernel)
+        inner = around.body if around else kernel.body
+        plan: PipelinePlan = loop.plan
+        loads, rest = loop.body[:plan.ahead], loop.body[plan.ahead:]
+        if any(not isinstance(s, (ir.Copy, ir.Let)) for s in loads):
+            raise NoWarpgroups("loads under a condition")
+        for copy in (s for s in loads if isinstance(s, ir.Copy)):
+            if reason := why_no_engine(planner, copy):
+                raise NoWarpgroups(reason)
+        if reason := why_boxes_differ(s for s in loads if isinstance(s, ir.Copy)):
+            raise NoWarpgroups(reason)
+        _check_tiles(kernel, plan, loads, gemms)
+        _check_rest(kernel, loop, plan)
+        threads = planner.value(arith.product(kernel.threads)) or 0
+        if threads % GROUP or threads not in (GROUP, 2 * GROUP, 3 * GROUP):
+            raise NoWarpgroups(f"{threads} threads are not 1 to 3 warpgroups of {GROUP}")
+        helpers = {g: _helper(planner, g, threads // GROUP, rest, plan) for g in gemms}
+        before = _names(kernel, loop, loads, around, inner)
+        return Parts(loop, loads, rest, before, helpers, threads // GROUP, around, inner)
+
+    def ring(self, planner: Planner) -> int:
+        """Bytes of the tiles that the loop loads, and of their barriers."""
+        stages = planner.value(self.loop.plan.stages) or 0
+        tiles = {s.dst.buffer.name: s.dst.buffer for s in self.loads if isinstance(s, ir.Copy)}
+        return sum((planner.value(arith.product(b.shape)) or 0) * b.dtype.bytes for b in tiles.values()) + 32 * stages
+
+    def sums(self, planner: Planner) -> int:
+        """Registers of a thread for all accumulators."""
+        tiles = {g.c.buffer.name: g.c.buffer for g in self.helpers}
+        return sum((planner.value(arith.product(b.shape)) or 0) // (GROUP * self.groups) for b in tiles.values())
+
+
+def _the_loop(kernel: ir.Kernel) -> tuple[ir.For, ir.For | None]:
+    """The pipelined loop, and the kernel's own loop over tiles around it."""
+    loops = [n for n in ir.walk(kernel.body) if isinstance(n, ir.For) and n.kind == "pipelined"]
+    around = next((s for s in kernel.body if isinstance(s, ir.For) and s.kind == "persistent"), None)
+    if len(loops) != 1 or loops[0] not in (around.body if around else kernel.body):
+        raise NoWarpgroups("it takes one pipelined loop, which is not inside of another statement than T.Persistent")
+    if not isinstance(loops[0].plan, PipelinePlan) or loops[0].plan.template != "pipeline" or loops[0].plan.sync:
+        raise NoWarpgroups("the loads of the pipelined loop do not run ahead")
+    return loops[0], around
+
+
+def _check_tiles(kernel: ir.Kernel, plan: PipelinePlan, loads, gemms: list[ir.Gemm]) -> None:
+    tiles = set(plan.buffers)
+    operands = [r.buffer.name for g in gemms for r in (g.a, g.b)]
+    counts = uses(kernel.body)
+    for n in ir.walk(kernel.body):
+        if isinstance(n, ir.Alloc) and n.buffer.scope == "shared" and n.buffer.name not in tiles:
+            raise NoWarpgroups(f"{n.buffer.name} is a shared tile that the loop does not load")
+    for name in tiles:
+        filled = sum(1 for s in loads if isinstance(s, ir.Copy) and s.dst.buffer.name == name)
+        if counts[name] != 1 + filled + operands.count(name):
+            raise NoWarpgroups(f"{name} is read by something else than a product")
+
+
+def _check_rest(kernel: ir.Kernel, loop: ir.For, plan: PipelinePlan) -> None:
+    """Nothing else needs a barrier of the block, whose threads go separate ways."""
+    for n in ir.walk(kernel.body):
+        if isinstance(n, _ALONE) or isinstance(n, ir.Reduce) and n.dim != len(n.src.buffer.shape) - 1:
+            raise NoWarpgroups(f"{type(n).__name__} needs all threads of the block")
+        if isinstance(n, ir.Raw):
+            raise NoWarpgroups("text of the target's own language")
+    counts = uses(kernel.body)
+    for name, loads in uses(tuple(s.src for s in loop.body[:plan.ahead] if isinstance(s, ir.Copy))).items():
+        if counts[name] != loads:
+            raise NoWarpgroups(f"{name} is also read without the copy engine")
+
+
+def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, plan: PipelinePlan) -> str:
+    """The device function of a product."""
+    if not any(gemm is n for n in ir.walk(rest)):
+        raise NoWarpgroups("a product stands outside of the pipelined loop")
+    if not {gemm.a.buffer.name, gemm.b.buffer.name} <= set(plan.buffers):
+        raise NoWarpgroups("an operand of a product is not loaded by the loop")
+    a, b, c = (r.buffer.dtype for r in (gemm.a, gemm.b, gemm.c))
+    rows, cols = (planner.value(gemm.c.extents[d]) or 0 for d in (-2, -1))
+    depth = planner.value(gemm.a.extents[-2 if gemm.transpose_a else -1]) or 0
+    helper = wgmma_helper(cols, a, b, c)
+    if not helper:
+        raise NoWarpgroups(f"wgmma has no product of {cols} columns of {a} into {c} here")
+    if rows % (WGMMA_ROWS * groups):
+        raise NoWarpgroups(f"{rows} rows are not made of {WGMMA_ROWS} for each of {groups} warpgroups")
+    if depth % (WGMMA_DEPTH_BYTES // a.bytes):
+        raise NoWarpgroups(f"a depth of {depth} is not made of steps of {WGMMA_DEPTH_BYTES // a.bytes}")
+    for region in (gemm.a, gemm.b):
+        whole = (ir.Const(1), *region.buffer.shape[1:])
+        if tuple(region.extents) != whole or any(o != ir.Const(0) for o in region.offsets[1:]):
+            raise NoWarpgroups(f"a product reads a part of {region.buffer.name}")
+    if len(gemm.c.extents) != 2 or tuple(gemm.c.extents) != tuple(gemm.c.buffer.shape):
+        raise NoWarpgroups(f"a product fills a part of {gemm.c.buffer.name}")
+    return helper
+
+
+def _names(kernel: ir.Kernel, loop: ir.For, loads, around: ir.For | None, inner) -> tuple[ir.Let, ...]:
+    """The names of the kernel that the loads need, in order."""
+    own = {s.var.name for s in loads if isinstance(s, ir.Let)}
+    needed = arith.names((loop.start, loop.stop, *(s.value if isinstance(s, ir.Let) else s for s in loads))) - own
+    if around:
+        needed |= arith.names((around.start, around.stop, around.step))
+    lets: list[ir.Let] = []
+    outside = kernel.body[:kernel.body.index(around)] if around else ()
+    for s in reversed((*outside, *inner[:inner.index(loop)])):
+        if isinstance(s, ir.Let) and s.var.name in needed:
+            if any(isinstance(n, ir.Load) and n.buffer.scope != "global" for n in ir.walk(s.value)):
+                raise NoWarpgroups(f"the loads need {s.var.name}, which the threads compute")
+            lets.insert(0, s)
+            needed |= arith.names(s.value)
+    known = {v.name for v in (*kernel.block_vars, *kernel.sizes, loop.var)} | {k.name for k in kernel.knobs}
+    known |= {p.name for p in kernel.params} | {c.name for c in kernel.plan.constants} | {loop.plan.stage.name}
+    known |= {around.var.name} if around else set()
+    unknown = needed - known - {x.var.name for x in lets}
+    if unknown:
+        raise NoWarpgroups(f"the loads need {sorted(unknown)[0]}, which the threads compute")
+    return tuple(lets)
