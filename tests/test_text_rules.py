@@ -317,7 +317,8 @@ def test_shared_buffers_are_aligned_and_have_the_users_names(file):
 @every_gpu_file
 def test_the_entry_has_launch_bounds(file):
     assert re.search(
-        r"__global__ void __launch_bounds__\(THREADS(?: \+ LOADERS)?, (\d+|MIN_BLOCKS)\)\s+" + file.contract.entry + r"\(",
+        r"__global__ void __launch_bounds__\(THREADS(?: \+ LOADERS)?, (\d+|MIN_BLOCKS)\)"
+        r"(?: __cluster_dims__\(CLUSTER, 1, 1\))?\s+" + file.contract.entry + r"\(",
         file.text,
     )
 

@@ -155,10 +155,13 @@ class TilePlace(ir.Stmt):
 @dataclass(frozen=True)
 class SlabStore:
     """A copy of an accumulator to global memory by the copy engine, piece by piece through `slabs` of shared memory
-    that each warpgroup has for itself; on Copy.plan until layouts are known."""
+    that each warpgroup has for itself; on Copy.plan until layouts are known. `part` is "" for the whole; where the
+    pieces leave during the next tile's products, "function" for what stores one of them, "keep" for what puts a tile
+    into registers until then, and "rest" for the last tile."""
 
     slabs: ir.Buffer
     values: dict[str, Any] = field(hash=False, default_factory=dict)
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -230,7 +233,13 @@ class KeptOperand(ir.Stmt):
 
 @dataclass(frozen=True)
 class WgmmaChoice(MmaChoice):
-    """Products by warpgroups, with both operands in shared memory."""
+    """Products by warpgroups, with both operands in shared memory. While they run in turn `turn` of their loop, this
+    piece of each result in `stores` (its function and the number of its pieces) leaves."""
+
+    group: ir.Var | None = None          # the number of the warpgroup
+    pending: int = 0                     # products of earlier steps that may still run behind those of a step
+    turn: ir.Expr | None = None
+    stores: tuple[tuple[str, ir.Expr], ...] = ()
 
 
 @dataclass(frozen=True)

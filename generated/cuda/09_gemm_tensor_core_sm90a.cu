@@ -29,10 +29,12 @@ constexpr int PANEL = 8;
 constexpr int THREADS = 256;            // threads of a block: up to 1024
 
 constexpr int WHOLE_CLUSTER = (1 << CLUSTER) - 1;  // a bit for each block of a cluster
-constexpr int PIECE = 64;                     // elements in 128 bytes of a row
+constexpr int WARPGROUP = 128;                // threads of a warpgroup
 // threads that load: one does, all give registers to the others
 constexpr int LOADERS = 128;
-constexpr int WARPGROUP = 128;                // threads of a warpgroup
+constexpr int PIECE = 64;                     // elements in 128 bytes of a row
+// pieces of a warpgroup's part of C
+constexpr int C_PIECES = BM * BN / (THREADS / WARPGROUP * 64 * PIECE);
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_N = 1;                    // warps along the columns of C
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of C
@@ -41,14 +43,11 @@ constexpr int THREADS_N = WARPS_N * 4;
 constexpr int C_ROWS = BM / THREADS_M;        // rows of C_local that a thread holds
 constexpr int C_VEC = 2;                      // neighbouring columns of C_local in a thread
 constexpr int C_COLS = BN / THREADS_N;        // columns of C_local that a thread holds
-constexpr int C_TILES_M = C_ROWS / 2;         // tiles of 64 rows in a warpgroup's part
 constexpr int MMA_K = 16;                     // depth of one product of a warpgroup
+constexpr int C_TILES_M = C_ROWS / 2;         // tiles of 64 rows in a warpgroup's part
 
 static_assert(stages >= 2, "one stage is filled while another is used");
-static_assert(BLOCKS % CLUSTER == 0, "clusters are whole");
-static_assert(BK % PIECE == 0 && BN % PIECE == 0,
-              "the copy engine moves 128 bytes of a row at a time");
-static_assert(BN / CLUSTER % PIECE == 0, "blocks share whole columns of 128 bytes");
+static_assert(BLOCKS % CLUSTER == 0, "every cluster of blocks is whole");
 static_assert(LOADERS * LOADER_REGISTERS + THREADS * COMPUTE_REGISTERS <= 65536,
               "an SM has no more registers");
 static_assert(LOADER_REGISTERS * (THREADS + LOADERS) <= 65536
@@ -56,8 +55,10 @@ static_assert(LOADER_REGISTERS * (THREADS + LOADERS) <= 65536
               "threads that load give registers to those that compute");
 static_assert(LOADER_REGISTERS % 8 == 0 && COMPUTE_REGISTERS % 8 == 0,
               "registers are exchanged by eights");
-static_assert(BM * BN / (THREADS / WARPGROUP * 64 * PIECE) % SLABS == 0,
-              "slabs are used in turn, from one tile to the next");
+static_assert(BK % PIECE == 0 && BN % PIECE == 0,
+              "the copy engine moves 128 bytes of a row at a time");
+static_assert(BN / CLUSTER % PIECE == 0, "blocks share whole columns of 128 bytes");
+static_assert(C_PIECES % SLABS == 0, "slabs are used in turn, from one tile to the next");
 static_assert(PANEL >= 1, "a panel is not empty");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
@@ -111,7 +112,14 @@ __device__ void fence_mbarrier_init()
 // GPU, and fence_mbarrier_init has published what the others need.
 __device__ void cluster_sync()
 {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned; "
+                 "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// x of the lane `source`.
+template <class T> __device__ T shuffle_from_lane(T x, int source)
+{
+    return __shfl_sync(0xffffffff, x, source);
 }
 
 // Gives registers of this warpgroup's threads back, down to COUNT each.
@@ -165,14 +173,41 @@ template <int COUNT> __device__ void setmaxnreg_inc()
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(COUNT));
 }
 
+// Waits until at most PENDING groups of stores have yet to read shared memory.
+template <int PENDING> __device__ void tma_store_wait_read()
+{
+    asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory");
+}
+
+// A barrier of `threads` threads of the block; `id` is 1 to 15.
+__device__ void named_barrier_sync(int id, int threads)
+{
+    asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
+}
+
+// Four matrices of 8 rows of 16 bytes to shared memory; lane l names row l % 8 of matrix l / 8.
+__device__ void stmatrix_x4(void* row, const unsigned* r)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :: "r"(shared_address(row)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                     : "memory");
+}
+
+// What this thread wrote to shared memory becomes visible to the copy engine.
+__device__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// A box from shared memory to (x, y) of a tensor, x along its rows, in the background; what lies
+// outside of the tensor is left out.
+__device__ void tma_store_2d(const TensorMap* map, const void* src, int x, int y)
+{
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
+                 :: "l"(map), "r"(shared_address(src)), "r"(x), "r"(y) : "memory");
+}
+
+__device__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
 // Before the first product of a group: its registers are written, its operands complete.
 __device__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-
-// x of the lane `source`.
-template <class T> __device__ T shuffle_from_lane(T x, int source)
-{
-    return __shfl_sync(0xffffffff, x, source);
-}
 
 // Rows `low` and `high` (8 further down) of 64 x 256: += a * b, or = where not `add`; a and b are
 // matrix_descriptors, and TURN_A and TURN_B say that their rows run across the depth.
@@ -237,39 +272,17 @@ __device__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned ran
                  :: "r"(shared_address(barrier)), "r"(rank) : "memory");
 }
 
-// Waits until at most PENDING groups of stores have yet to read shared memory.
-template <int PENDING> __device__ void tma_store_wait_read()
+// Two numbers, rounded to float16, in one register.
+__device__ unsigned pack_float16(float low, float high)
 {
-    asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(PENDING) : "memory");
+    unsigned both;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
 }
-
-// A barrier of `threads` threads of the block; `id` is 1 to 15.
-__device__ void named_barrier_sync(int id, int threads)
-{
-    asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
-}
-
-// Four matrices of 8 rows of 16 bytes to shared memory; lane l names row l % 8 of matrix l / 8.
-__device__ void stmatrix_x4(void* row, const unsigned* r)
-{
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
-                 :: "r"(shared_address(row)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
-                     : "memory");
-}
-
-// What this thread wrote to shared memory becomes visible to the copy engine.
-__device__ void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-
-// A box from shared memory to (x, y) of a tensor, x along its rows, in the background; what lies
-// outside of the tensor is left out.
-__device__ void tma_store_2d(const TensorMap* map, const void* src, int x, int y)
-{
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];"
-                 :: "l"(map), "r"(shared_address(src)), "r"(x), "r"(y) : "memory");
-}
-
-__device__ void tma_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 #endif
+
+// The number of this thread's warpgroup, the same register for all of its threads.
+__device__ int warpgroup() { return shuffle_from_lane(int(threadIdx.x / 128), 0); }
 
 // A stage of a ring, and the parity of the round in which it is used.
 template <int STAGES> struct Slot {
@@ -298,6 +311,18 @@ template <int PANEL> __device__ Place tile_in_rows(unsigned tile, unsigned colum
     return {int(along), int(across)};
 }
 
+// The row of this thread's warp, with WARPS warps in a row.
+template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
+
+// Where an element of a tile of ROWS rows lies: columns of 128 bytes below each other, whose pieces
+// of 16 bytes change places by the row.
+template <class T, int ROWS> __device__ int engine_place(int row, int col)
+{
+    constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
+    const int chunk = col % PIECE / CHUNK ^ row % 8;
+    return (col / PIECE * ROWS + row) * PIECE + chunk * CHUNK + col % CHUNK;
+}
+
 // How wgmma finds an operand in shared memory: rows of 128 bytes whose 16-byte pieces are
 // swizzled, 1024 bytes for 8 of them, and `slab` bytes to the next 128-byte column of the tile.
 __device__ unsigned long long matrix_descriptor(const void* at, int slab)
@@ -314,34 +339,12 @@ __device__ unsigned long long rows_operand(const T* tile, int row, int k)
     return matrix_descriptor(tile + (k / PIECE * ROWS + row) * PIECE + k % PIECE, 16);
 }
 
-// The number of this thread's warpgroup, the same register for all of its threads.
-__device__ int warpgroup() { return shuffle_from_lane(int(threadIdx.x / 128), 0); }
-
 // An operand whose rows run across the depth, from column `col` and depth k on; it has DEPTH rows.
 template <int DEPTH, class T>
 __device__ unsigned long long columns_operand(const T* tile, int col, int k)
 {
     constexpr int PIECE = 128 / sizeof(T);
     return matrix_descriptor(tile + (col / PIECE * DEPTH + k) * PIECE, DEPTH * 128);
-}
-
-// Two neighbouring elements, rounded to T of 16 bits, as one register.
-template <class T, class S> __device__ unsigned pack_pair_as(const S* pair)
-{
-    const T low = T(pair[0]), high = T(pair[1]);
-    return low.bits | unsigned(high.bits) << 16;
-}
-
-// The row of this thread's warp, with WARPS warps in a row.
-template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
-
-// Where an element of a tile of ROWS rows lies: columns of 128 bytes below each other, whose pieces
-// of 16 bytes change places by the row.
-template <class T, int ROWS> __device__ int engine_place(int row, int col)
-{
-    constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
-    const int chunk = col % PIECE / CHUNK ^ row % 8;
-    return (col / PIECE * ROWS + row) * PIECE + chunk * CHUNK + col % CHUNK;
 }
 
 // ---- Shared memory -----------------------------------------------------------------------------
@@ -360,7 +363,7 @@ static_assert(alignof(Smem) <= 1024, "shared[] starts at a multiple of 1024 byte
 static_assert(SMEM_BYTES <= 232448, "a block of sm_90a can have no more shared memory");
 
 // ---- The kernel --------------------------------------------------------------------------------
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS + LOADERS, 1)
+extern "C" __global__ void __launch_bounds__(THREADS + LOADERS, 1) __cluster_dims__(CLUSTER, 1, 1)
 matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
        const __grid_constant__ TensorMap C, int M, int K, int N)
 {
@@ -384,8 +387,9 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
     }
     cluster_sync();  // why: the barriers are ready, of all blocks of the cluster
 
-    // why: the threads after the first THREADS load, and one of them does it all
-    if (threadIdx.x >= THREADS) {
+    // why: the warpgroups after the first THREADS threads load, and one thread of them does it all
+    const int group = warpgroup();
+    if (group >= THREADS / WARPGROUP) {
         setmaxnreg_dec<LOADER_REGISTERS>();
         if (threadIdx.x == THREADS) {
             Slot<stages> slot;
@@ -420,6 +424,35 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
     }
     setmaxnreg_inc<COMPUTE_REGISTERS>();
     Slot<stages> slot;
+
+    // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
+    // The tile before, in pairs of float16: it leaves piece by piece during the next one's
+    //     products.
+    unsigned C_pairs[C_ROWS][C_COLS / 2];
+    int C_x = 0, C_y = -1;  // where it goes; -1: there is none
+    const auto store_C = [&](int piece) {
+        if (C_y < 0) return;
+        const int i = piece / (BN / PIECE), c = piece % (BN / PIECE) * PIECE;
+        const int slab = piece % SLABS;
+        if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<SLABS - 1>();
+        named_barrier_sync(2 + group, WARPGROUP);  // why: the engine has read the slab
+        #pragma unroll
+        for (int j = 0; j < PIECE; j += 16) {
+            const int at = (c + j) / THREADS_N, lane = threadIdx.x % WARP;
+            const unsigned pairs[4] = {
+                C_pairs[2 * i][at / 2], C_pairs[2 * i + 1][at / 2],
+                C_pairs[2 * i][at / 2 + 1], C_pairs[2 * i + 1][at / 2 + 1],
+            };
+            const int row = warp_row<WARPS_N>() % 4 * 16 + lane % 16, col = j + lane / 16 * 8;
+            stmatrix_x4(&s.C_out[group][slab][engine_place<float16, 64>(row, col)], pairs);
+        }
+        fence_async_proxy();  // why: the copy engine reads what the threads wrote
+        named_barrier_sync(2 + group, WARPGROUP);  // why: the slab is complete
+        if (threadIdx.x % WARPGROUP == 0) {
+            tma_store_2d(&C, s.C_out[group][slab], C_x + c, C_y + i * 2 * THREADS_M + group * 64);
+            tma_store_commit();
+        }
+    };
     for (int tile = blockIdx.x / CLUSTER; tile < tiles; tile += gridDim.x / CLUSTER) {
         const Place place = tile_in_rows<PANEL>(tile, columns, rows);
         const int bx = place.x, by = place.y * CLUSTER + rank;
@@ -435,46 +468,31 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
                 #pragma unroll
                 for (int i = 0; i < C_TILES_M; ++i) {
                     const auto a =
-                        rows_operand<BM>(s.A_shared[stage], i * 2 * THREADS_M + warpgroup() * 64,
-                                         k);
+                        rows_operand<BM>(s.A_shared[stage], i * 2 * THREADS_M + group * 64, k);
                     const auto b = columns_operand<BK>(s.B_shared[stage], 0, k);
                     wgmma_m64n256k16_f16<0, 1>(C_local[2 * i], C_local[2 * i + 1], a, b, 1);
                 }
             wgmma_commit();
+            // why: the tile before leaves while this one is computed
+            #pragma unroll
+            for (int piece = 0; piece < C_PIECES; ++piece)
+                if (piece == ko) store_C(piece);
             wgmma_wait<0>();
             if (threadIdx.x % WARP < CLUSTER)
                 mbarrier_arrive_remote(&s.empty[stage], threadIdx.x % WARP);
         }
-        // 09_gemm_tensor_core.py:23  T.copy(C_local, C[by * BM, bx * BN])
         #pragma unroll
-        for (int i = 0; i < C_TILES_M; ++i)
+        for (int piece = 0; piece < C_PIECES; ++piece)
+            if (piece >= steps) store_C(piece);  // why: there were fewer steps than pieces
+        #pragma unroll
+        for (int r = 0; r < C_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < BN; c += PIECE) {
-                const int slab = (i * BN + c) / PIECE % SLABS, group = warpgroup();
-                if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<SLABS - 1>();
-                named_barrier_sync(2 + group, WARPGROUP);  // why: the engine has read the slab
-                #pragma unroll
-                for (int j = 0; j < PIECE; j += 16) {
-                    const int at = (c + j) / THREADS_N, lane = threadIdx.x % WARP;
-                    const unsigned pairs[4] = {
-                        pack_pair_as<float16>(&C_local[2 * i][at]),
-                        pack_pair_as<float16>(&C_local[2 * i + 1][at]),
-                        pack_pair_as<float16>(&C_local[2 * i][at + 2]),
-                        pack_pair_as<float16>(&C_local[2 * i + 1][at + 2]),
-                    };
-                    const int row = warp_row<WARPS_N>() % 4 * 16 + lane % 16, col =
-                        j + lane / 16 * 8;
-                    stmatrix_x4(&s.C_out[group][slab][engine_place<float16, 64>(row, col)], pairs);
-                }
-                fence_async_proxy();  // why: the copy engine reads what the threads wrote
-                named_barrier_sync(2 + group, WARPGROUP);  // why: the slab is complete
-                if (threadIdx.x % WARPGROUP == 0) {
-                    tma_store_2d(&C, s.C_out[group][slab], bx * BN + c,
-                                 by * BM + i * 2 * THREADS_M + group * 64);
-                    tma_store_commit();
-                }
-            }
+            for (int c = 0; c < C_COLS / 2; ++c)
+                C_pairs[r][c] = pack_float16(C_local[r][2 * c], C_local[r][2 * c + 1]);
+        C_x = bx * BN; C_y = by * BM;
     }
+    #pragma unroll
+    for (int piece = 0; piece < C_PIECES; ++piece) store_C(piece);  // the last tile
     // why: shared memory lives as long as the block
     if (threadIdx.x % WARPGROUP == 0) tma_store_wait_read<0>();
 }
@@ -490,8 +508,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:10", "ir": "sha256:bb7ca5501329268c",
-//   "map": {"14": [372, 399], "20": [400, 405], "21": [406, 425], "18": [426, 426], "19": [427,
-//     430], "22": [431, 447], "23": [448, 479]}}
+//   "map": {"14": [375, 403], "20": [404, 409], "21": [410, 427], "23": [428, 458], "18": [459,
+//     459], "19": [460, 463], "22": [464, 497]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -11,4 +11,10 @@ for (int ${ k } = 0; ${ k } < ${ e(depth, "<<") }; ${ k } += ${ step.name })
         ${ helper }<${ a.turned }, ${ b.turned }>(${ c }[2 * ${ i }], ${ c }[2 * ${ i } + 1], ${ first }, ${ second }, ${ e(add) });
     }
 wgmma_commit();
-wgmma_wait<0>();
+//% for store, pieces in stores
+// why: the tile before leaves while this one is computed
+#pragma unroll
+for (int ${ piece } = 0; ${ piece } < ${ e(pieces, "<<") }; ++${ piece })
+    if (${ piece } == ${ e(turn, "==") }) ${ store }(${ piece });
+//% endfor
+wgmma_wait<${ pending }>();${ '  // why: the step before is complete, this one runs on' if pending else '' }

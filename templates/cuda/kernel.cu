@@ -40,7 +40,7 @@ ${ places | join("\n\n") }
 <% endif %>
 
 ${ frame.heading("The kernel") }
-extern "C" __global__ void ${ frame.cluster }__launch_bounds__(${ frame.threads }, ${ frame.min_blocks })
+extern "C" __global__ void __launch_bounds__(${ frame.threads }, ${ frame.min_blocks })${ frame.cluster }
 ${ kernel.name }(${ frame.signature() })
 {
 <% if plan.shared %>

@@ -8,8 +8,9 @@ if (threadIdx.x == THREADS) {
 }
 ${ "cluster_sync();  " if op.cluster else "__syncthreads();  " }// why: the barriers are ready${ ", of all blocks of the cluster" if op.cluster else "" }
 
-// why: the threads after the first THREADS load, and one of them does it all
-if (threadIdx.x >= THREADS) {
+// why: the warpgroups after the first THREADS threads load, and one thread of them does it all
+const int ${ group.name } = warpgroup();
+if (${ group.name } >= THREADS / WARPGROUP) {
 //% if registers
     setmaxnreg_dec<${ registers[0].name }>();
 //% endif

@@ -1,5 +1,5 @@
 #pragma unroll
-for (int ${ j } = 0; ${ j } < ${ piece.name }; ${ j } += 8)
+for (int ${ j } = 0; ${ j } < ${ width.name }; ${ j } += 8)
     #pragma unroll
     for (int ${ r } = 0; ${ r } < 2; ++${ r }) {
         const int ${ lane } = threadIdx.x % WARP;

@@ -176,9 +176,9 @@ class Frame:
 
     @property
     def cluster(self) -> str:
-        """`__cluster_dims__(CLUSTER, 1, 1) `, where blocks run in clusters."""
+        """` __cluster_dims__(CLUSTER, 1, 1)`, where blocks run in clusters."""
         walk = self.plan.walk
-        return f"__cluster_dims__({self.e(walk.cluster)}, 1, 1) " if walk and walk.cluster is not None else ""
+        return f" __cluster_dims__({self.e(walk.cluster)}, 1, 1)" if walk and walk.cluster is not None else ""
 
     @property
     def min_blocks(self) -> str:

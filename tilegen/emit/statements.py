@@ -207,7 +207,7 @@ class Emitter:
         return self.render(plan.template, op=s, plan=plan, load=load, keep=keep, origin=head, sync=sync, lead=lead,
                            operands=operands, ahead=first.values["ahead"] if first else None, once=once,
                            stage=self._stage(s), first=arith.add(s.start, steps), later=arith.add(s.var, steps),
-                           **{n: plan.engine.get(n) for n in ("full", "empty", "slot", "cluster")},
+                           **{n: plan.engine.get(n) for n in ("full", "empty", "slot", "cluster", "behind")},
                            pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[begin:], spaced=True))
 
     def _kept(self, s: ir.Stmt) -> str:

@@ -14,6 +14,7 @@ from tilegen.wgmma import WGMMA_ROWS
 
 ROW_BYTES = 128                                 # of a swizzled row in shared memory
 _MOST = 256                                     # extent of a box
+_GROUP = ir.Const(128)                          # threads of a warpgroup
 
 
 @dataclass(frozen=True)
@@ -85,22 +86,31 @@ def slabs_of(planner: Planner, copy: ir.Copy, groups: int, most: int) -> int:
     return max(n for n in range(1, most + 1) if pieces % n == 0)
 
 
-def store_plan(planner: Planner, copy: ir.Copy, maps: dict[str, TensorMapPlan], groups: ir.Expr,
-               slabs: int) -> tuple[ir.Alloc, ir.Copy]:
-    """The slabs of a store, `slabs` for each of `groups` warpgroups, and the copy through them."""
+def store_plan(planner: Planner, copy: ir.Copy, maps: dict[str, TensorMapPlan], groups: ir.Expr, slabs: int,
+               group: ir.Var, steps: ir.Var) -> tuple[ir.Alloc, SlabStore]:
+    """The slabs of a store, `slabs` for each of `groups` warpgroups, and how the copy uses them; `group` is the
+    number of a thread's warpgroup, `steps` are those of the loop whose products it may leave in."""
     target = copy.dst.buffer
-    piece = _piece(planner, target.dtype)
-    planner.check_multiple(copy.src.buffer.shape[-1], piece, "the copy engine moves 128 bytes of a row at a time")
+    width = _piece(planner, target.dtype)
+    planner.check_multiple(copy.src.buffer.shape[-1], width, "the copy engine moves 128 bytes of a row at a time")
     rows, size = ir.Const(WGMMA_ROWS), arith.product(copy.src.buffer.shape)
-    pieces = arith.divide(size, arith.product((groups, rows, piece)))
-    count = planner.constant("SLABS", slabs, "pieces of a warpgroup's result on their way",
-                             "a divisor of all of them")
+    count = planner.constant("SLABS", slabs, "pieces of a warpgroup's result on their way", "a divisor of all of them")
+    expr = arith.divide(size, arith.product((groups, rows, width)))
+    threads = arith.product(planner.kernel.threads)
+    number = planner.value(arith.divide(size, arith.product((arith.divide(threads, _GROUP), rows, width))))
+    pieces = planner.constant(f"{target.name.upper()}_PIECES", number, f"pieces of a warpgroup's part of {target.name}",
+                              knob=False, expr=expr)
     planner.check_multiple(pieces, count, "slabs are used in turn, from one tile to the next")
-    tile = EngineTile(planner.fresh(f"{target.name}_out", f"{target.name}_tile_out"), (groups, count, rows, piece),
+    tile = EngineTile(planner.fresh(f"{target.name}_out", f"{target.name}_tile_out"), (groups, count, rows, width),
                       target.dtype, "shared", loc=copy.loc)
-    _add_map(maps, target.name, (*(ir.Const(1) for _ in copy.dst.offsets[2:]), rows, piece))
-    values = {"piece": piece, "tensor": target.name, "helper": f"tma_store_{len(copy.dst.offsets)}d"}
-    return ir.Alloc(tile, loc=copy.loc), replace(copy, plan=SlabStore(tile, values))
+    _add_map(maps, target.name, (*(ir.Const(1) for _ in copy.dst.offsets[2:]), rows, width))
+    ends = "xyzuv"[:len(copy.dst.offsets)]
+    values = {"width": width, "tensor": target.name, "helper": f"tma_store_{len(ends)}d", "pieces": pieces,
+              "steps": steps, "group": group,
+              "store": planner.fresh(f"store_{target.name}", f"store_piece_of_{target.name}"),
+              "packed": planner.fresh(f"{target.name}_pairs", f"{target.name}_tile_pairs"),
+              "at_names": tuple(planner.fresh(f"{target.name}_{end}", f"{target.name}_tile_{end}") for end in ends)}
+    return ir.Alloc(tile, loc=copy.loc), SlabStore(tile, values)
 
 
 def slab_bytes(groups: int) -> int:

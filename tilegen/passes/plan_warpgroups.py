@@ -18,13 +18,14 @@ from tilegen.passes.engine_copies import Share, load_plan, slab_bytes, slabs_of,
 from tilegen.passes.planner import Planner
 from tilegen.passes.tile_walk import Shared, blocks_at_once, shared_loads, split, tile_walk, varying, walk_loop
 from tilegen.passes.warpgroup_parts import GROUP, NoWarpgroups, Parts
-from tilegen.plan import (AwaitStores, EngineTile, MmaChoice, PipelinePlan, Producer, TensorMapPlan, TileWalk,
-                          WgmmaChoice)
+from tilegen.plan import (AwaitStores, EngineTile, MmaChoice, PipelinePlan, Producer, SlabStore, TensorMapPlan,
+                          TileWalk, WgmmaChoice)
 from tilegen.targets.base import Target
 from tilegen.wgmma import WGMMA_DEPTH_BYTES
 
 LOADERS = 128                                   # a whole warpgroup, since registers are given away by warpgroups
 _REGISTERS = {2: (24, 240), 3: (32, 160)}       # of a loading and of a computing thread, by computing warpgroups
+_OTHER_REGISTERS = 40                           # of a computing thread, beside its tiles
 SLABS = 2                                       # one is filled while the other is read
 
 
@@ -44,47 +45,86 @@ def plan_warpgroups(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 # ---- The kernel with two kinds of threads ------------------------------------------------------------
 def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
     kernel, loop = planner.kernel, parts.loop
-    plan: PipelinePlan = loop.plan
     notes = [("warpgroups", f"{parts.groups} multiply, one loads")]
     stores, slabs = _stores(planner, parts, notes)
     walk, shared = _walk(planner, parts, stores, slabs, notes)
     share = _share(planner, walk)
     maps: dict[str, TensorMapPlan] = {}
     tiles = {n.buffer.name: EngineTile(**vars(n.buffer)) for n in ir.walk(kernel.body)
-             if isinstance(n, ir.Alloc) and n.buffer.name in plan.buffers}
-    full, empty = (ir.Buffer(planner.fresh(n, f"{loop.var.name}_{n}"), (plan.stages,), uint64, "shared")
-                   for n in ("full", "empty"))
+             if isinstance(n, ir.Alloc) and n.buffer.name in loop.plan.buffers}
+    plan = _engine(planner, parts, walk, notes)
+    loads = _loads(planner, parts, tiles, plan, maps, shared, share)
+    planned = {id(s): store_plan(planner, s, maps, _groups(planner), slabs_of(planner, s, parts.groups, slabs),
+                                 plan.engine["group"], plan.steps) for s in stores}
+    last = _leaving(planner, parts, stores, walk, notes)
+    leaving = [store for _, store in planned.values()] if last else []
+    consumer = replace(loop, plan=plan, body=ir.rewrite(parts.rest, lambda n: replace(n, plan=_choice(
+        n, parts, leaving if n == last else [], plan.engine)) if isinstance(n, ir.Gemm) else None))
 
-    def load(number: int, s: ir.Stmt) -> ir.Stmt:
-        if not isinstance(s, ir.Copy):
-            return s
-        how = replace(share, along=split(planner, s.dst)) if shared and number in shared.loads else None
-        return load_plan(planner, s, tiles[s.dst.buffer.name], plan, full, maps, how)
-    loads = tuple(load(number, s) for number, s in enumerate(parts.loads))
-    values = {"full": full, "empty": empty, "registers": _registers(planner, parts.groups),
-              "slot": planner.fresh("slot", "ring_slot"), "cluster": walk.cluster if walk else None,
-              "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)]}
-    planned = {id(s): store_plan(planner, s, maps, _groups(planner), slabs_of(planner, s, parts.groups, slabs))
-               for s in stores}
-    consumer = replace(loop, body=ir.rewrite(parts.rest, lambda n: replace(n, plan=_choice(planner, n, parts))
-                                             if isinstance(n, ir.Gemm) else None), plan=replace(
-        plan, producers=0, template="pipeline_engine", engine=values,
-        reason=f"the copy engine loads {', '.join(plan.buffers)} up to STAGES steps ahead, for one thread of a "
-        "warpgroup of its own; barriers in shared memory say when a stage is full and when it is free"))
+    def store(s: ir.Copy, part: str) -> ir.Copy:
+        return replace(s, plan=replace(planned[id(s)][1], part=part), loc=s.loc if part in ("", "function") else None)
 
     def later(s: ir.Stmt) -> ir.Stmt:
-        return consumer if s is loop else planned[id(s)][1] if id(s) in planned else s
-    body = _split(planner, parts, walk, replace(loop, body=loads, plan=consumer.plan), later, share)
-    body = (ir.Alloc(full), ir.Alloc(empty), *(alloc for alloc, _ in planned.values()), *body,
+        return consumer if s is loop else store(s, "keep" if last else "") if id(s) in planned else s
+    around = [[store(s, part) for s in stores] if last else [] for part in ("function", "rest")]
+    body = _split(planner, parts, walk, replace(loop, body=loads, plan=plan), later, share, *around)
+    memory = (plan.engine["full"], plan.engine["empty"])
+    body = (*map(ir.Alloc, memory), *(alloc for alloc, _ in planned.values()), *body,
             *((AwaitStores(),) if planned else ()))
     body = ir.rewrite(body, lambda n: tiles.get(n.name) if type(n) is ir.Buffer else None)
     kernel = planner.finish(body, notes=(*kernel.plan.notes, *notes), maps=maps, loaders="LOADERS", walk=walk)
     return replace(kernel, requires=(*kernel.requires, *_requirements(planner, maps)))
 
 
-def _split(planner: Planner, parts: Parts, walk: TileWalk | None, loads: ir.For, later,
+def _engine(planner: Planner, parts: Parts, walk: TileWalk | None, notes) -> PipelinePlan:
+    """The plan of the loop of both kinds of threads."""
+    plan: PipelinePlan = parts.loop.plan
+    full, empty = (ir.Buffer(planner.fresh(n, f"{parts.loop.var.name}_{n}"), (plan.stages,), uint64, "shared")
+                   for n in ("full", "empty"))
+    values = {"full": full, "empty": empty, "registers": _registers(planner, parts.groups),
+              "slot": planner.fresh("slot", "ring_slot"), "cluster": walk.cluster if walk else None,
+              "group": ir.Var(planner.fresh("group", "warpgroup_number"), int32, "block"),
+              "behind": _behind(planner, parts, notes),
+              "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)]}
+    return replace(plan, producers=0, template="pipeline_engine", engine=values,
+                   reason=f"the copy engine loads {', '.join(plan.buffers)} up to STAGES steps ahead, for one thread of "
+                   "a warpgroup of its own; barriers in shared memory say when a stage is full and when it is free")
+
+
+def _loads(planner: Planner, parts: Parts, tiles, plan: PipelinePlan, maps, shared: Shared | None,
            share: Share | None) -> tuple[ir.Stmt, ...]:
-    """What all threads do, the producer, and what the threads that compute do (`later` of each statement)."""
+    """The loads of a step by the copy engine."""
+    def load(number: int, s: ir.Stmt) -> ir.Stmt:
+        if not isinstance(s, ir.Copy):
+            return s
+        how = replace(share, along=split(planner, s.dst)) if shared and number in shared.loads else None
+        return load_plan(planner, s, tiles[s.dst.buffer.name], plan, plan.engine["full"], maps, how)
+    return tuple(load(number, s) for number, s in enumerate(parts.loads))
+
+
+def _leaving(planner: Planner, parts: Parts, stores: list[ir.Copy], walk: TileWalk | None, notes) -> ir.Gemm | None:
+    """The product during which the results of the tile before leave; None where they leave at once."""
+    last = next((s for s in reversed(parts.rest) if isinstance(s, ir.Gemm)), None)
+    if last is None or not stores or walk is None and parts.around is None:
+        return None
+    sizes = [parts.registers(planner, s.src.buffer) for s in stores]
+    room = _REGISTERS[parts.groups][1] if parts.groups in _REGISTERS else planner.target.max_registers
+    reason = ""
+    if any(s.dst.buffer.dtype.bits != 16 for s in stores):
+        reason = "a tile of 32 bits finds no room in registers"
+    elif parts.sums(planner) + sum(sizes) // 2 + _OTHER_REGISTERS > room:
+        reason = "registers are short"
+    elif any(parts.inner.index(s) < parts.inner.index(parts.loop) for s in stores):
+        reason = "a result is stored before the loop"
+    notes.append(("stores", f"as soon as a tile is complete: {reason}" if reason else
+                  "piece by piece during the products of the next tile, from registers"))
+    return None if reason else last
+
+
+def _split(planner: Planner, parts: Parts, walk: TileWalk | None, loads: ir.For, later,
+           share: Share | None, first: list[ir.Stmt], last: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
+    """What all threads do, the producer, and what the threads that compute do (`later` of each statement), with
+    `first` and `last` around their loop over tiles."""
     kernel, loop = planner.kernel, parts.loop
     moving = {v.name for v in kernel.block_vars} if walk else {parts.around.var.name} if parts.around else set()
     moving = varying(kernel, moving)
@@ -106,10 +146,10 @@ def _split(planner: Planner, parts: Parts, walk: TileWalk | None, loads: ir.For,
         found: list[ir.Stmt] = []
         for s in (s for s in statements if not any(s is x for x in fixed)):
             found += [steps] if s is loop and steps in own else []
-            found.append(replace(s, body=computing(s.body)) if s is parts.around else later(s))
+            found += [*first, replace(s, body=computing(s.body)), *last] if s is parts.around else [later(s)]
         return tuple(found)
     rest = computing(kernel.body)
-    return (*before, producer, *((replace(around, body=(*place, *rest)),) if walk else rest))
+    return (*before, producer, *((*first, replace(around, body=(*place, *rest)), *last) if walk else rest))
 
 
 def _stores(planner: Planner, parts: Parts, notes) -> tuple[list[ir.Copy], int]:
@@ -186,15 +226,27 @@ def _requirements(planner: Planner, maps: dict[str, TensorMapPlan]) -> tuple[ir.
     return tuple(found)
 
 
-def _choice(planner: Planner, gemm: ir.Gemm, parts: Parts) -> WgmmaChoice:
+def _behind(planner: Planner, parts: Parts, notes) -> ir.Var | None:
+    """The variable with the stage before, where a step waits for the products of that one only: a single warpgroup has
+    nobody who multiplies while it waits."""
+    if parts.groups > 1 or len(parts.rest) > 1 or not isinstance(parts.rest[0], ir.Gemm):
+        return None
+    notes.append(("products", "run on while those of the next step are issued"))
+    return ir.Var(planner.fresh("behind", "stage_behind"), int32, "block")
+
+
+def _choice(gemm: ir.Gemm, parts: Parts, leaving: list[SlabStore], engine: dict) -> WgmmaChoice:
     helper = parts.helpers[gemm]
     depth = WGMMA_DEPTH_BYTES // gemm.a.buffer.dtype.bytes
-    return WgmmaChoice(helper, depth, 4 * parts.groups, 1, 0, 0,
+    stores = tuple((s.values["store"], s.values["pieces"]) for s in leaving)
+    return WgmmaChoice(helper, depth, 4 * parts.groups, 1, 0, 0, stores=stores, group=engine["group"],
+                       pending=int(bool(engine["behind"])), turn=arith.subtract(parts.loop.var, parts.loop.start),
                        reason=f"{helper} by {parts.groups} warpgroup(s), operands straight from shared memory")
 
 
 def _registers(planner: Planner, groups: int) -> tuple[ir.Var, ir.Var] | None:
     """The registers of a loading and a computing thread, where threads exchange them."""
+    _groups(planner)
     planner.constant("LOADERS", LOADERS, "threads that load: one does, all give registers to the others", knob=False)
     if groups not in _REGISTERS:
         return None

@@ -100,7 +100,7 @@ def tile_walk(planner: Planner, shared: Shared | None, at_once: int) -> TileWalk
     what = f"blocks that walk over the tiles, as many as {planner.target.multiprocessors} SMs hold"
     blocks = planner.constant("BLOCKS", count, what, "a multiple of CLUSTER" if shared else "1 and up")
     if shared:
-        planner.check_multiple(blocks, cluster, "clusters are whole")
+        planner.check_multiple(blocks, cluster, "every cluster of blocks is whole")
     return TileWalk(blocks, cluster, shared.axis if shared else 0)
 
 

@@ -64,8 +64,11 @@ class Parts:
 
     def sums(self, planner: Planner) -> int:
         """Registers of a thread for all accumulators."""
-        tiles = {g.c.buffer.name: g.c.buffer for g in self.helpers}
-        return sum((planner.value(arith.product(b.shape)) or 0) // (GROUP * self.groups) for b in tiles.values())
+        return sum(self.registers(planner, b) for b in {g.c.buffer.name: g.c.buffer for g in self.helpers}.values())
+
+    def registers(self, planner: Planner, buffer: ir.Buffer) -> int:
+        """Registers of a thread for one of them."""
+        return (planner.value(arith.product(buffer.shape)) or 0) // (GROUP * self.groups)
 
 
 def _the_loop(kernel: ir.Kernel) -> tuple[ir.For, ir.For | None]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tilegen import arith, ir
-from tilegen.dtypes import int32
 from tilegen.wgmma import WGMMA_ROWS, wgmma_helpers
 from tilegen.passes.planner import Planner
 from tilegen.plan import OpPlan, WgmmaChoice
 
 
 # Names in the emitted text, and what they become where the user has taken them.
-_NAMES = {"i": ("i", "tile"), "k": ("k", "depth"), "first": ("a", "operand_a"), "second": ("b", "operand_b")}
+_NAMES = {"i": ("i", "tile"), "k": ("k", "depth"), "first": ("a", "operand_a"), "second": ("b", "operand_b"),
+          "piece": ("piece", "piece_number")}
 
 
 def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
@@ -29,10 +29,11 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
                   f"{choice.helper} has {columns} columns: emit the file again for others")
     name = {n: planner.fresh(*wanted) for n, wanted in _NAMES.items()}
     i, k = (ir.Var(name[n], kind="loop") for n in ("i", "k"))
-    group = arith.multiply(ir.Call("device:warpgroup", (), int32), ir.Const(WGMMA_ROWS))
+    group = arith.multiply(choice.group, ir.Const(WGMMA_ROWS))
     below = arith.multiply(i, arith.multiply(ir.Const(2), ir.Var(rows.count_name, kind="knob")))
     values = {
         **name, "helper": choice.helper, "depth": depth, "step": step, "tiles": tiles, "c": gemm.c.buffer.name,
+        "pending": choice.pending, "stores": choice.stores, "turn": choice.turn,
         "add": arith.binary(">", k, ir.Const(0)) if gemm.clear else ir.Const(1),
         "a": _operand(gemm.a, not gemm.transpose_a, arith.add(below, group), k),
         "b": _operand(gemm.b, gemm.transpose_b, ir.Const(0), k),

@@ -2,5 +2,6 @@
 // GPU, and fence_mbarrier_init has published what the others need.
 __device__ void cluster_sync()
 {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned; "
+                 "barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
