@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tilegen import frontend, targets
@@ -22,12 +22,14 @@ __all__ = ["Factory", "Kernel", "compile", "jit"]
 
 def jit(function: Any = None, *, target: str | None = None, arch: str | None = None,
         source: str | os.PathLike | None = None, out: str | int | Iterable[str | int] | None = None,
-        **unknown: Any) -> Any:
+        knobs: Callable[..., Mapping[str, Any]] | None = None, **unknown: Any) -> Any:
     """Makes a kernel of a function, or a factory of kernels of a function that returns a `@T.prim_func`.
 
     target, arch: where it runs (cuda, hip, maca, cpu; sm_90a, gfx942, avx2). Without: `tilegen.config`, else the
         memory of the arguments, else CUDA where there is a GPU, else the CPU.
     source: an emitted file, perhaps edited by hand, that runs in place of what would be emitted.
+    knobs: a function that gives the values of knobs for a call: its parameters are sizes of the kernel, and `arch`.
+        A call that gives knobs itself has the last word.
     out: the outputs, by name or position among the parameters. Outputs are found without it; with it, that
         they are outputs is checked.
     Nothing is parsed or compiled before the kernel is called or looked at.
@@ -35,17 +37,20 @@ def jit(function: Any = None, *, target: str | None = None, arch: str | None = N
     if unknown:
         name = next(iter(unknown))
         raise TilegenError("TG0005", f"tilegen.jit has no option {name}", hint=_ELSEWHERE.get(name) or
-                           did_you_mean(name, {"target", "arch", "source", "out"}) or
-                           "its options are target, arch, source, out")
+                           did_you_mean(name, {"target", "arch", "source", "out", "knobs"}) or
+                           "its options are target, arch, source, out, knobs")
     if function is None:
-        return functools.partial(jit, target=target, arch=arch, source=source, out=out)
+        return functools.partial(jit, target=target, arch=arch, source=source, out=out, knobs=knobs)
     if isinstance(function, (Kernel, Factory)):
         raise TilegenError("TG0005", f"{function.__name__} is under @tilegen.jit twice")
     if target is not None:
         targets.find(target, arch)
     outputs = () if out is None else (out,) if isinstance(out, (str, int)) else tuple(out)
     is_factory = frontend.form(function) == "factory"
-    options = Options(target, arch, beside(source, function) if source else None, outputs, is_factory)
+    if knobs is not None and (is_factory or source):
+        raise TilegenError("TG0005", f"{function.__name__}: knobs= is for kernels that are emitted for a call",
+                           hint="a factory can compute its knobs itself; those of a file are in the file")
+    options = Options(target, arch, beside(source, function) if source else None, outputs, is_factory, knobs)
     return Factory(function, options) if is_factory else Kernel(function, options, {})
 
 

@@ -60,3 +60,31 @@ class Parameters:
             return {size.name for size in self._kernel().sizes}
         except TilegenError:        # it needs the values of this very call; their parse will tell
             return set()
+
+
+def sizes_of(kernel: ir.Kernel, names: tuple[str, ...], call: Call) -> dict[str, int]:
+    """The sizes that the shapes of a call's arrays show, where a whole extent is a size; `names` are those of the
+    arguments in order."""
+    given = {**dict(zip(names, call.args)), **call.named}
+    found = {name: value for name, value in call.named.items() if isinstance(value, int)}
+    for param in kernel.params:
+        shape = getattr(given.get(param.name), "shape", ())
+        for extent, size in zip(param.buffer.shape if param.buffer else (), shape):
+            if isinstance(extent, ir.Var):
+                found[extent.name] = int(size)
+    return found
+
+
+def by_rule(rule: Callable[..., Mapping[str, Any]], arch: str, sizes: Mapping[str, Any],
+            kernel: ir.Kernel) -> dict[str, Any]:
+    """What `rule` gives for these sizes: it is asked with those that its parameters name, and with `arch`. Raises
+    TG0005 where it names something else, or gives no mapping."""
+    known = {**sizes, "arch": arch}
+    wanted = list(inspect.signature(rule).parameters)
+    if missing := [name for name in wanted if name not in known]:
+        raise TilegenError("TG0005", f"knobs= of {kernel.name} asks for {missing[0]}, which the arguments do not show",
+                           kernel.loc, f"it can ask for {', '.join(sorted(known))}")
+    knobs = rule(**{name: known[name] for name in wanted})
+    if not isinstance(knobs, Mapping):
+        raise TilegenError("TG0005", f"knobs= of {kernel.name} gives {knobs!r}, expected a dict of knobs", kernel.loc)
+    return dict(knobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from tilegen import config, drawing, explain, placement, pristine, targets
 from tilegen import ir as tile_ir
 from tilegen.build.lint import Resources
-from tilegen.call import Call, Parameters
+from tilegen.call import Call, Parameters, by_rule, sizes_of
 from tilegen.edited import EditedFile
 from tilegen.errors import TilegenError
 from tilegen.display import source_as_html
@@ -33,6 +33,7 @@ class Options:
     file: Path | None = None
     outputs: tuple[str | int, ...] = ()
     is_factory: bool = False
+    knobs: Callable[..., Mapping[str, Any]] | None = None       # what knobs a call of some sizes gets
 
 
 class Kernel:
@@ -62,6 +63,8 @@ class Kernel:
             if result is not MISSED:
                 return result
             loaded = self._ready.get(_kinds(args))
+            if loaded is None and self.options.knobs:
+                loaded = self._choose(Call(args, {}, {})) if len(args) <= len(self._parameters.arguments) else None
             if loaded is not None:
                 return loaded.run(args, named, out, stream, self._repeats)
         call = self._parameters.split(args, named)
@@ -173,13 +176,21 @@ class Kernel:
                 raise TilegenError("TG0503", f"{self.__name__} runs {self.options.file}: its knobs are in that file")
             return self._file.loaded()
         if self.options.target:
-            loaded = self.here(values=call.values).loaded
+            target = self._target(None, None, here=True)
         else:
-            arguments = [*call.args, *call.named.values()]
-            loaded = self._specialise(placement.for_arguments(arguments, self.options.arch), call.values).loaded
-        if not call.values and not call.named and all(map(_is_told_by_kind, call.args)):
+            target = placement.for_arguments([*call.args, *call.named.values()], self.options.arch)
+        loaded = self._specialise(target, self._knobs(target, call)).loaded
+        if not self.options.knobs and not call.values and not call.named and all(map(_is_told_by_kind, call.args)):
             self._ready[_kinds(call.args)] = loaded
         return loaded
+
+    def _knobs(self, target: Target, call: Call) -> Mapping[str, Any]:
+        """The knobs of a call: those of the kernel's rule for its sizes, and over them those that the caller gives."""
+        if self.options.knobs is None:
+            return call.values
+        kernel = self._specialise(target).kernel
+        sizes = {**sizes_of(kernel, self._parameters.arguments, call), **self._values}
+        return {**by_rule(self.options.knobs, target.arch, sizes, kernel), **self._values, **call.values}
 
     @functools.cached_property
     def _parameters(self) -> Parameters:

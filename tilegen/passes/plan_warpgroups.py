@@ -87,8 +87,8 @@ def _engine(planner: Planner, parts: Parts, walk: TileWalk | None, notes) -> Pip
               "behind": _behind(planner, parts, notes),
               "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)]}
     return replace(plan, producers=0, template="pipeline_engine", engine=values,
-                   reason=f"the copy engine loads {', '.join(plan.buffers)} up to STAGES steps ahead, for one thread of "
-                   "a warpgroup of its own; barriers in shared memory say when a stage is full and when it is free")
+                   reason=f"the copy engine loads {', '.join(plan.buffers)} up to STAGES steps ahead, for one thread "
+                   "of a warpgroup of its own; barriers in shared memory say when a stage is full and when it is free")
 
 
 def _loads(planner: Planner, parts: Parts, tiles, plan: PipelinePlan, maps, shared: Shared | None,
