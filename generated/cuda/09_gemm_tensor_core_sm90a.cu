@@ -93,6 +93,12 @@ __device__ int cluster_rank()
     return rank;
 }
 
+// The copy engine will soon use this map.
+__device__ void tma_prefetch_map(const TensorMap* map)
+{
+    asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
+}
+
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // A barrier in shared memory for `count` arrivals a phase.
@@ -333,19 +339,21 @@ __device__ unsigned long long matrix_descriptor(const void* at, int slab)
 }
 
 // An operand whose rows run along the depth, from row `row` and depth k on; it has ROWS rows.
+//     Addresses
+// of descriptors count 16 bytes.
 template <int ROWS, class T>
 __device__ unsigned long long rows_operand(const T* tile, int row, int k)
 {
-    constexpr int PIECE = 128 / sizeof(T);
-    return matrix_descriptor(tile + (k / PIECE * ROWS + row) * PIECE + k % PIECE, 16);
+    constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
+    return matrix_descriptor(tile, 16) + ((k / PIECE * ROWS + row) * PIECE + k % PIECE) / CHUNK;
 }
 
 // An operand whose rows run across the depth, from column `col` and depth k on; it has DEPTH rows.
 template <int DEPTH, class T>
 __device__ unsigned long long columns_operand(const T* tile, int col, int k)
 {
-    constexpr int PIECE = 128 / sizeof(T);
-    return matrix_descriptor(tile + (col / PIECE * DEPTH + k) * PIECE, DEPTH * 128);
+    constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
+    return matrix_descriptor(tile, DEPTH * 128) + (col / PIECE * DEPTH + k) * (PIECE / CHUNK);
 }
 
 // ---- Shared memory -----------------------------------------------------------------------------
@@ -379,6 +387,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
     const int tiles = columns * rows;
     const int rank = cluster_rank();
     if (threadIdx.x == THREADS) {
+        tma_prefetch_map(&A);
+        tma_prefetch_map(&B);
         for (int stage = 0; stage < stages; ++stage) {
             // one thread fills a stage, and every warp of the cluster lets go of it
             mbarrier_init(&s.full[stage], 1);
@@ -509,8 +519,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:1e8433413381ccb5",
-//   "map": {"32": [376, 404], "38": [405, 410], "39": [411, 428], "41": [429, 459], "36": [460,
-//     460], "37": [461, 464], "40": [465, 498]}}
+//   "map": {"32": [384, 414], "38": [415, 420], "39": [421, 438], "41": [439, 469], "36": [470,
+//     470], "37": [471, 474], "40": [475, 508]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

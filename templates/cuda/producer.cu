@@ -1,4 +1,7 @@
 if (threadIdx.x == THREADS) {
+//% for tensor in tensors
+    tma_prefetch_map(&${ tensor });
+//% endfor
     for (int stage = 0; stage < ${ e(plan.stages, "<<") }; ++stage) {
         // one thread fills a stage, and every warp${ " of the cluster" if op.cluster else "" } lets go of it
         mbarrier_init(&${ e.array(full) }[stage], 1);

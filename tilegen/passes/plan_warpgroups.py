@@ -85,7 +85,8 @@ def _engine(planner: Planner, parts: Parts, walk: TileWalk | None, notes) -> Pip
               "slot": planner.fresh("slot", "ring_slot"), "cluster": walk.cluster if walk else None,
               "group": ir.Var(planner.fresh("group", "warpgroup_number"), int32, "block"),
               "behind": _behind(planner, parts, notes),
-              "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)]}
+              "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)],
+              "tensors": list(dict.fromkeys(s.src.buffer.name for s in parts.loads if isinstance(s, ir.Copy)))}
     return replace(plan, producers=0, template="pipeline_engine", engine=values,
                    reason=f"the copy engine loads {', '.join(plan.buffers)} up to STAGES steps ahead, for one thread "
                    "of a warpgroup of its own; barriers in shared memory say when a stage is full and when it is free")

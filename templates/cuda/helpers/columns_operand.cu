@@ -2,6 +2,6 @@
 template <int DEPTH, class T>
 __device__ unsigned long long columns_operand(const T* tile, int col, int k)
 {
-    constexpr int PIECE = 128 / sizeof(T);
-    return matrix_descriptor(tile + (col / PIECE * DEPTH + k) * PIECE, DEPTH * 128);
+    constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
+    return matrix_descriptor(tile, DEPTH * 128) + (col / PIECE * DEPTH + k) * (PIECE / CHUNK);
 }
