@@ -11,7 +11,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 # An import goes to an earlier line, or stays in its own package.
 LAYERS = [
-    "errors", "config", "dtypes", "vectors", "layout", "instructions", "wgmma", "nodes", "ir", "launches", "wishes", "arith",
+    "errors", "config", "later", "dtypes", "vectors", "layout", "instructions", "wgmma", "nodes", "ir", "launches", "wishes", "arith",
     "printer", "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime", "hosting",
     "files", "pristine", "literals", "explain", "drawing", "display", "placement", "interpreted", "jit", "edited", "call",
     "kernel", "api", "interop",
@@ -56,6 +56,10 @@ def imports(path):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Later":
+            names = [node.args[0].value] if isinstance(node.args[0], ast.Constant) else []
+            yield from ((node.lineno, name, False) for name in names)
+            continue
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}:{node.lineno} has a relative import"
             inside = [f"{node.module}.{alias.name}" for alias in node.names]

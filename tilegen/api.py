@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilegen import frontend, targets
 from tilegen.edited import beside
@@ -15,7 +15,9 @@ from tilegen.frontend.source import source_of
 from tilegen.frontend.suggest import did_you_mean
 from tilegen.kernel import Kernel, Options
 from tilegen.placement import is_array
-from tilegen.runtime.load import Loaded
+
+if TYPE_CHECKING:
+    from tilegen.runtime.load import Loaded
 
 __all__ = ["Factory", "Kernel", "compile", "jit"]
 

@@ -7,13 +7,19 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilegen import printer, targets
 from tilegen.emit.contract import digest
 from tilegen.errors import TilegenError
 from tilegen.jit import Specialised
-from tilegen.runtime.load import Loaded, load
+from tilegen.later import Later
 from tilegen.targets import Target
+
+if TYPE_CHECKING:
+    from tilegen.runtime.load import Loaded
+
+loading = Later("tilegen.runtime.load")
 
 _TICK = 100_000_000         # nanoseconds: longer than the clock of any file system stands still
 
@@ -38,7 +44,7 @@ class EditedFile:
         # the time of the last change of the inode, which no program can set back as it can mtime
         stamp = status.st_ctime_ns, status.st_size, status.st_ino
         if stamp != self._stamp:
-            fresh = load(self.path)
+            fresh = loading.load(self.path)
             if self._loaded is None or fresh.source != self._loaded.source:
                 self._loaded = fresh
                 self._compare(fresh)

@@ -6,7 +6,7 @@ import ast
 import hashlib
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilegen import config, files, frontend, ir, passes, targets
 from tilegen.dtypes import DType
@@ -15,6 +15,7 @@ from tilegen.emit.source_lines import path_of
 from tilegen.errors import TilegenError
 from tilegen.frontend.source import source_of
 from tilegen.language.tensors import PrimFunc
+from tilegen.later import Later
 from tilegen.launches import launches_of
 from tilegen.launches import each_launch
 from tilegen.passes.check_async import check_async
@@ -25,8 +26,12 @@ from tilegen.passes.check_shapes import check_shapes
 from tilegen.passes.check_workspaces import check_workspaces
 from tilegen.passes.unpack_nibbles import unpack_nibbles
 from tilegen.plan import maps_of
-from tilegen.runtime.load import Loaded, load
 from tilegen.targets import Target
+
+if TYPE_CHECKING:
+    from tilegen.runtime.load import Loaded
+
+loading = Later("tilegen.runtime.load")
 
 CHECKS = (check_shapes, unpack_nibbles, check_defined, check_reducers, check_async, check_bounds)
 
@@ -69,7 +74,7 @@ class Specialised:
         """Text -> a callable, which is compiled at its first call."""
         if config.keep:
             self._keep(Path(config.keep))
-        loaded = load(self.source)
+        loaded = loading.load(self.source)
         if self.plainer:
             loaded.otherwise = lambda: self.plainer.loaded
         return loaded
@@ -85,7 +90,7 @@ class Specialised:
     @cached_property
     def emulated(self) -> Loaded:
         """Text -> a callable that runs on the CPU as a GPU would run it."""
-        loaded = load(self.source, target="emulator")
+        loaded = loading.load(self.source, target="emulator")
         if self.plainer:
             loaded.otherwise = lambda: self.plainer.emulated
         return loaded

@@ -7,21 +7,26 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilegen import config, drawing, explain, placement, pristine, targets
 from tilegen import ir as tile_ir
-from tilegen.build.lint import Resources
 from tilegen.call import Call, Parameters, by_rule, sizes_of
 from tilegen.edited import EditedFile
 from tilegen.errors import TilegenError
 from tilegen.display import source_as_html
-from tilegen.interpreted import Interpreted
 from tilegen.jit import Specialised
 from tilegen.language.tensors import PrimFunc
-from tilegen.runtime.load import BoundCall, Loaded
-from tilegen.runtime.repeats import MISSED, Repeats
+from tilegen.later import Later
 from tilegen.targets import Target
+
+if TYPE_CHECKING:
+    from tilegen.build.lint import Resources
+    from tilegen.interpreted import Interpreted
+    from tilegen.runtime.load import BoundCall, Loaded
+    from tilegen.runtime.repeats import Repeats
+
+interpreting, repeating = Later("tilegen.interpreted"), Later("tilegen.runtime.repeats")
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ class Kernel:
         self._function, self.options, self._values = function, options, dict(values)
         self._specialised: dict[tuple, Specialised] = {}
         self._ready: dict[tuple, Loaded] = {}           # for plain calls, by the kinds of their arguments
-        self._repeats, self._changes = Repeats(), config.changes
+        self._repeats: Repeats | None = None            # from the first call on
+        self._missed, self._changes = None, config.changes
         self._file = EditedFile(options.file, self._specialise) if options.file else None
 
     # ---- Calling ---------------------------------------------------------------------------------
@@ -56,11 +62,13 @@ class Kernel:
         arguments that do not fit, TG0503 for a name that the kernel lacks.
         """
         if not named:
+            if self._repeats is None:
+                self._repeats, self._missed = repeating.Repeats(), repeating.MISSED
             if self._changes != config.changes:
                 self._repeats.forget()
                 self._changes = config.changes
             result = self._repeats(args, out, stream)
-            if result is not MISSED:
+            if result is not self._missed:
                 return result
             loaded = self._ready.get(_kinds(args))
             if loaded is None and self.options.knobs:
@@ -83,7 +91,7 @@ class Kernel:
         """The kernel on one place: "emulator" (a GPU file, on the CPU), "interpreter" (NumPy, from the IR), or
         a target: "cpu", "cuda", "hip". Raises TG0502 for another name."""
         if place == "interpreter":
-            return Interpreted(self.ir)
+            return interpreting.Interpreted(self.ir)
         if place == "emulator":
             name = self.options.target or config.target or "cuda"
             return self.specialised("cuda" if name == "cpu" else name).emulated

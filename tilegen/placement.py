@@ -8,10 +8,11 @@ from functools import lru_cache
 
 from tilegen import config, targets
 from tilegen.errors import TilegenError
-from tilegen.runtime import arrays, cupy, hip
+from tilegen.later import Later
 from tilegen.targets import Target
 
-_CHECKS = {"cuda": cupy.require_device, "hip": hip.require_device}
+arrays = Later("tilegen.runtime.arrays")
+_LAUNCHERS = {"cuda": Later("tilegen.runtime.cupy"), "hip": Later("tilegen.runtime.hip")}
 
 
 def choose(name: str | None = None, arch: str | None = None, *, here: bool = False) -> Target:
@@ -66,7 +67,7 @@ def can_launch(target: str) -> bool:
     if package is None or importlib.util.find_spec(package) is None:
         return False
     try:
-        _CHECKS[target]()
+        _LAUNCHERS[target].require_device()
     except TilegenError:
         return False
     return True

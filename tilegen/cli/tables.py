@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-_WIDE = 200         # columns where the output is no terminal
+_LEAST = 20         # columns of the last cell, however narrow the terminal is
 
 
 def show(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Prints a table; the last column takes what is left of the line."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*map(_cell, row))
-    console = Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False)
-    console.print(table)
+    """Prints a table; the last column takes what is left of the line, on a terminal in several lines where it has to."""
+    table = [list(headings), *([_cell(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in table) for column in range(len(headings) - 1)]
+    start = sum(widths) + 2 * len(widths)
+    room = max(shutil.get_terminal_size().columns - start, _LEAST) if sys.stdout.isatty() else None
+    for number, row in enumerate(table):
+        head = "".join(f"{cell:{width}}  " for cell, width in zip(row, widths))
+        last = textwrap.wrap(row[-1], room) if room and row[-1] else [row[-1]]
+        line = f"\n{' ' * start}".join([head + last[0], *last[1:]])
+        click.secho(line.rstrip(), bold=number == 0)
 
 
 def _cell(value: object) -> str:
