@@ -1,9 +1,11 @@
 """What `import tilegen` costs, how fast it emits, and what the wheel holds."""
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,31 @@ def test_the_wheel_holds_what_runs(wheel):
                 assert f"{place}/{path.relative_to(folder).as_posix()}" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "examples/", "generated/")) for name in names)
+
+
+def needed(package, found):
+    """The distributions that `package` needs without extras, NumPy left out."""
+    for requirement in metadata.requires(package) or ():
+        name = re.match(r"[\w.-]+", requirement)[0]
+        if "extra ==" not in requirement and name.lower() != "numpy" and name not in found:
+            try:
+                metadata.distribution(name)
+            except metadata.PackageNotFoundError:       # for another system or version
+                continue
+            found.add(name)
+            needed(name, found)
+    return found
+
+
+def test_an_installation_is_small(wheel):
+    """Beside NumPy the package and what it needs take less than 20 MB, compiled modules included."""
+    text = (ROOT / "pyproject.toml").read_text()
+    declared = re.findall(r'"([\w-]+)>=', re.search(r"^dependencies = \[(.*)\]$", text, re.MULTILINE)[1])
+    names = {name for one in declared if one != "numpy" for name in {one, *needed(one, set())}}
+    sizes = {name: sum(file.locate().stat().st_size for file in metadata.files(name) if file.locate().is_file())
+             for name in names}
+    own = sum(info.file_size for info in zipfile.ZipFile(wheel).infolist())
+    assert {"click", "jinja2", "ml_dtypes"} <= names and own + sum(sizes.values()) < 20e6, sizes
 
 
 def test_the_wheel_emits_the_same_text(wheel, tmp_path):

@@ -14,7 +14,7 @@ _LEAST = 20         # columns of the last cell, however narrow the terminal is
 
 
 def show(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Prints a table; the last column takes what is left of the line, on a terminal in several lines where it has to."""
+    """Prints a table; the last column takes what is left of the line, on a terminal in several lines if need be."""
     table = [list(headings), *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(headings) - 1)]
     start = sum(widths) + 2 * len(widths)
