@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import tilegen as package
+from tilegen import kernel_files
 from tilegen.build import cache
+from tilegen.build.toolchain import Toolchain, compile_text
+from tilegen.emit import templates
 from tilegen.errors import TilegenError
 
 ROOT = Path(__file__).parent.parent
@@ -173,6 +179,76 @@ def test_the_folder_is_chosen_by_the_environment(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("TILEGEN_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache.folder() == tmp_path / "tilegen"
+
+
+# ---- What decides over an entry ------------------------------------------------------------------
+@dataclass(frozen=True)
+class Copying(Toolchain):
+    """A compiler that copies its source, `options` are its flags."""
+
+    options: tuple[str, ...] = ()
+
+    def flags(self, arch: str) -> tuple[str, ...]:
+        return self.options
+
+    def compile(self, source: Path, artifact: Path, arch: str) -> str:
+        artifact.write_text(f"{self.version} {self.options} {arch} {source.read_text()}")
+        return "a log"
+
+
+def test_nothing_that_changes_the_result_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another compiler, compiler version, flag, arch, text, or version of tilegen is another entry."""
+    plain = Copying("cc", "1.0", ".cpp", ".so")
+
+    def compiled(tool: Toolchain = plain, text: str = "int x;", arch: str = "avx2"):
+        return compile_text(text, tool, name="f", target="cpu", arch=arch, root=tmp_path, knobs={"BM": 64, "BN": 32})
+    first = compiled()
+    assert not first.cached and first.path.parent.name.startswith("f-cpu-avx2-BM64_BN32-")
+    assert compiled().cached and compiled().path == first.path
+    others = [compiled(Copying("clang", "1.0", ".cpp", ".so")), compiled(Copying("cc", "1.1", ".cpp", ".so")),
+              compiled(Copying("cc", "1.0", ".cpp", ".so", ("-O3",))), compiled(text="int y;"), compiled(arch="avx512")]
+    monkeypatch.setattr(package, "__version__", "99")
+    others.append(compiled())
+    assert not any(other.cached for other in others) and len({other.path for other in [first, *others]}) == 7
+    facts = cache.find(first.path.parent.name, tmp_path)[0].facts
+    assert (facts["compiler"], facts["version"], facts["knobs"]) == ("cc", "1.0", ["BM=64", "BN=32"])
+
+
+def test_a_change_of_a_template_is_another_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text that is compiled decides, so that nothing has to know which templates it came from."""
+    folder = tmp_path / "templates"
+    shutil.copytree(templates.root(), folder)
+    names = []
+    for changed in (False, True):
+        if changed:
+            helper = folder / "cpu" / "helpers" / "fill_tiles.cpp"
+            helper.write_text("// changed\n" + helper.read_text())
+        monkeypatch.setattr(templates, "root", lambda: folder)
+        for cached in (templates.environment, templates.find, templates.stems):
+            cached.cache_clear()
+        text = kernel_files.find(str(ROOT / "examples" / "06_gemm.py")).emit("cpu")
+        names.append(compile_text(text, Copying("cc", "1.0", ".cpp", ".so"), name="f", target="cpu", arch="avx2",
+                                  root=tmp_path / "cache").path)
+    for cached in (templates.environment, templates.find, templates.stems):
+        cached.cache_clear()
+    assert names[0] != names[1] and "// changed" in text
+
+
+COMPILE = """
+import sys, tilegen
+loaded = tilegen.load(sys.argv[1])
+print(loaded.artifact.cached, flush=True)
+"""
+
+
+def test_two_processes_compile_a_kernel_once(tmp_path: Path) -> None:
+    file = kernel_files.find(str(ROOT / "examples" / "01_add.py")).save(tmp_path / "add.cpp")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TILEGEN_CACHE_DIR": str(tmp_path / "cache")}
+    processes = [subprocess.Popen([sys.executable, "-c", COMPILE, file], env=environment, stdout=subprocess.PIPE,
+                                  text=True) for _ in range(3)]
+    answers = [process.communicate(timeout=120)[0].strip() for process in processes]
+    assert sorted(answers) == ["False", "True", "True"]
+    assert len(cache.entries(tmp_path / "cache")) == 1
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:

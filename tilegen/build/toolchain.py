@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import tilegen
 from tilegen.build import cache, lint
 from tilegen.errors import TilegenError
 
 _FORMAT = 1         # of the cache entries
+_NAMED = 4          # knobs in the name of an entry
 
 
 class CompilerRefusal(Exception):
@@ -66,14 +68,15 @@ class Artifact:
 
 
 def compile_text(text: str, toolchain: Toolchain, *, name: str, target: str, arch: str,
-                 origin: lint.Origin | None = None, root: Path | None = None) -> Artifact:
+                 origin: lint.Origin | None = None, root: Path | None = None,
+                 knobs: Mapping[str, object] = MappingProxyType({})) -> Artifact:
     """Compiles `text` with `toolchain` for `arch`, or takes the result from the cache (`root`).
 
-    `name` is the kernel's. Raises TG0302 with the Python line where the compiler refuses the text.
+    `name` is the kernel's; with its `knobs` it names the entry of the cache. Raises TG0302 with the Python line where the compiler refuses the text.
     """
     file = name + toolchain.source_suffix
     origin = origin or lint.Origin(file)
-    prefix = f"{name}-{target}-{arch}" if arch else f"{name}-{target}"
+    prefix = "-".join(filter(None, (name, target, arch, _short(knobs))))
     digest = cache.content_hash(_FORMAT, tilegen.__version__, toolchain.identity, toolchain.flags(arch), target, arch,
                                 text)
 
@@ -84,6 +87,7 @@ def compile_text(text: str, toolchain: Toolchain, *, name: str, target: str, arc
         (work / "log.txt").write_text(log, encoding="utf-8")
         return {"name": name, "target": target, "arch": arch, "compiler": toolchain.name,
                 "version": toolchain.version, "flags": list(toolchain.flags(arch)),
+                "knobs": [f"{knob}={value}" for knob, value in knobs.items()],
                 "milliseconds": round(1e3 * (time.perf_counter() - started), 1)}
 
     started = time.perf_counter()
@@ -96,6 +100,11 @@ def compile_text(text: str, toolchain: Toolchain, *, name: str, target: str, arc
     log = entry.file("log.txt").read_text(encoding="utf-8")
     return Artifact(entry.file(name + toolchain.artifact_suffix), entry.file(file), log, cached, elapsed,
                     f"{toolchain.name} {toolchain.version}")
+
+
+def _short(knobs: Mapping[str, object]) -> str:
+    """The first knobs, which are the user's own: BM128_BN64_BK32."""
+    return "_".join(f"{name}{value}" for name, value in list(knobs.items())[:_NAMED])
 
 
 def _keep_failure(text: str, file: str, log: str, prefix: str, digest: str, root: Path | None) -> Path:

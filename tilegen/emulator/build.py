@@ -122,7 +122,7 @@ def compile_file(text: str, name: str, mode: Mode, *, compiler: str | None = Non
         return {"name": name, "compiler": found.name, "flags": list(flags), "check": mode.check}
 
     try:
-        return cache.fetch("emulator", digest, produce, root)[0].file("kernel.so")
+        return cache.fetch(f"{Path(name).stem}-emulator", digest, produce, root)[0].file("kernel.so")
     except CompilerRefusal as refusal:
         raise _refused(str(refusal), text, name, digest, root, origin) from None
 

@@ -47,4 +47,4 @@ def compile_contract(text: str, contract: Contract, toolchain: Toolchain, arch: 
     """`text` compiled by `toolchain`, with errors in terms of the contract's Python lines."""
     origin = Origin(contract.file, contract.source, contract.line_map)
     return compile_text(text, toolchain, name=contract.entry, target=contract.target, arch=arch,
-                        origin=origin)
+                        origin=origin, knobs=contract.knob_values)
