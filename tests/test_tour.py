@@ -38,7 +38,8 @@ def line_of(path, words):
 
 
 @pytest.mark.parametrize("target, file, place, knob", [
-    ("cuda", "matmul.cu", "emulator", ("BN = 128;", "BN = 64; ")), ("cpu", "matmul.cpp", "cpu", ("BN = 1024;", "BN = 512; "))])
+    ("cuda", "matmul.cu", "emulator", ("BN = 128;", "BN = 64; ")),
+    ("cpu", "matmul.cpp", "cpu", ("BN = 1024;", "BN = 512; "))])
 def test_the_tour(folder, tilegen, target, file, place, knob):
     # emit, and call it by the file
     assert tilegen("emit", "gemm.py", "-t", target, "-o", file) == (0, "", "")
@@ -60,8 +61,8 @@ def test_the_tour(folder, tilegen, target, file, place, knob):
     # check and race
     status, out, _ = tilegen("check", file, "--shape", SHAPE)
     assert status == 0 and "C right" in out
-    status, out, err = tilegen("bench", file, "gemm.py", "--peers", "numpy" if target == "cpu" else "cublas", "--rounds", 6,
-                               "--json", *SIZES)
+    peer = "numpy" if target == "cpu" else "cublas"
+    status, out, err = tilegen("bench", file, "gemm.py", "--peers", peer, "--rounds", 6, "--json", *SIZES)
     if target == "cpu":
         assert status == 0 and [row["name"] for row in json.loads(out)] == [file, "gemm.py", "NumPy"]
     else:
@@ -73,7 +74,7 @@ def test_the_tour(folder, tilegen, target, file, place, knob):
         status, out, err = tilegen("check", "broken.cu", "--shape", SHAPE)
         at = f"gemm.py:{line_of('gemm.py', 'T.gemm(')}"
     else:
-        Path("broken.cpp").write_text(text.replace("(t.C_local, row, col)), columns - col)", "(t.C_local, row, col)), LANES)"))
+        Path("broken.cpp").write_text(text.replace("row, col)), columns - col)", "row, col)), LANES)"))
         status, out, err = tilegen("check", "broken.cpp", "--shape", SHAPE, "--sanitize")
         at = f"gemm.py:{line_of('gemm.py', 'T.copy(C_local')}"
     assert Path(f"broken{Path(file).suffix}").read_text() != text

@@ -72,7 +72,8 @@ def compile_text(text: str, toolchain: Toolchain, *, name: str, target: str, arc
                  knobs: Mapping[str, object] = MappingProxyType({})) -> Artifact:
     """Compiles `text` with `toolchain` for `arch`, or takes the result from the cache (`root`).
 
-    `name` is the kernel's; with its `knobs` it names the entry of the cache. Raises TG0302 with the Python line where the compiler refuses the text.
+    `name` is the kernel's; with its `knobs` it names the entry of the cache. Raises TG0302 with the Python line
+    where the compiler refuses the text.
     """
     file = name + toolchain.source_suffix
     origin = origin or lint.Origin(file)
