@@ -115,8 +115,7 @@ __device__ void fence_mbarrier_init()
 }
 
 // A barrier of all threads of a cluster. Relaxed: a releasing arrival would cost a fence of the
-//     whole
-// GPU, and fence_mbarrier_init has published what the others need.
+// whole GPU, and fence_mbarrier_init has published what the others need.
 __device__ void cluster_sync()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned; "
@@ -339,8 +338,7 @@ __device__ unsigned long long matrix_descriptor(const void* at, int slab)
 }
 
 // An operand whose rows run along the depth, from row `row` and depth k on; it has ROWS rows.
-//     Addresses
-// of descriptors count 16 bytes.
+// Addresses of descriptors count 16 bytes.
 template <int ROWS, class T>
 __device__ unsigned long long rows_operand(const T* tile, int row, int k)
 {
@@ -438,7 +436,7 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 
     // 09_gemm_tensor_core.py:41  T.copy(C_local, C[by * BM, bx * BN])
     // The tile before, in pairs of float16: it leaves piece by piece during the next one's
-    //     products.
+    // products.
     unsigned C_pairs[C_ROWS][C_COLS / 2];
     int C_x = 0, C_y = -1;  // where it goes; -1: there is none
     const auto store_C = [&](int piece) {
@@ -519,8 +517,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:1e8433413381ccb5",
-//   "map": {"32": [384, 414], "38": [415, 420], "39": [421, 438], "41": [439, 469], "36": [470,
-//     470], "37": [471, 474], "40": [475, 508]}}
+//   "map": {"32": [382, 412], "38": [413, 418], "39": [419, 436], "41": [437, 467], "36": [468,
+//     468], "37": [469, 472], "40": [473, 506]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -701,7 +699,7 @@ static double microseconds(Launch launch, int count)
 }
 
 // What the copy engine has to know of a tensor in rows, for copies of `box`; outermost dimension
-//     first.
+// first.
 template <class Element>
 static TensorMap tensor_map(const Element* device, CUtensorMapDataType type,
                             const std::vector<int>& shape, const std::vector<int>& box)

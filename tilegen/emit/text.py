@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from tilegen import ir
@@ -50,7 +51,36 @@ def steps_from(old: ir.Expr, value: ir.Expr) -> bool:
 
 def wrap(text: str) -> str:
     """Every code line at most COLUMNS wide where it can be broken."""
-    return "\n".join(piece for line in text.split("\n") for piece in _wrap_line(line))
+    return "\n".join(piece for line in _flowed(text.split("\n")) for piece in _wrap_line(line))
+
+
+def _flowed(lines: list[str]) -> list[str]:
+    """What does not fit into a line of a sentence goes to the front of its next line."""
+    done: list[str] = []
+    rest = ""                                             # words that are left of the line before, as a comment
+    for line in lines:
+        flows = bool(_PROSE.match(line))
+        if rest and _continues(line, rest):
+            line, flows = f"{rest} {line.lstrip()[3:]}", True
+        elif rest:
+            done.append(rest)
+        rest = ""
+        point = line.rfind(" ", 0, COLUMNS + 1)
+        if len(line) > COLUMNS and flows and point > COLUMNS // 2:
+            line, rest = line[:point], line[: line.index("//") + 3] + line[point + 1 :]
+        done.append(line)
+    return done + [rest] * bool(rest)
+
+
+# A sentence: no Python line, reason, table or line of the file's head, in which words are apart.
+_PROSE = re.compile(r" *// (?!.*\S  )(?!.* \.\.\.$)[A-Z]")
+_NOT_PROSE = re.compile(r" *// (why: |tilegen-|\S+\.py:\d|.*\S?  )")
+
+
+def _continues(line: str, rest: str) -> bool:
+    """Whether `line` goes on with the comment whose words `rest` are left over."""
+    pad = rest[: rest.index("//") + 3]
+    return len(line) > len(pad) and line.startswith(pad) and not _NOT_PROSE.match(line)
 
 
 def _wrap_line(line: str, continued: bool = False) -> list[str]:
