@@ -5,7 +5,8 @@ import numpy
 import tilegen
 import tilegen.language as T
 
-SIXTEEN = 0x4C00      # of float16, whose unit is here the seventh bit: 16 + w is the bits of both
+THOUSAND = 0x6400     # 1024 as float16, whose unit is the lowest bit: 1024 + w is the bits of both
+SIXTYFOUR = 0x5400    # 64 as float16, whose unit is the fifth bit: 64 + w, with w one nibble further up
 
 
 def pack(weights):
@@ -17,39 +18,40 @@ def pack(weights):
     return (blocks << shifts).sum((3, 5), dtype="uint32").reshape(len(weights), -1, 16).swapaxes(0, 1).copy()
 
 
-@tilegen.jit
+def knobs(arch, M, N, K):
+    """Tiles of 8 rows for 8 rows of A, and about 512 blocks, four for each SM of a large GPU."""
+    if not arch.startswith("sm_") or arch in ("sm_70", "sm_72", "sm_75"):
+        return {}
+    return dict(BM=8 if M <= 8 else 16, SPLIT=max(1, min(K // 128, 512 // -(-N // 128))))
+
+
+@tilegen.jit(knobs=knobs)
 def int4_gemm(A: T.Tensor[("M", "K"), "float16"], W: T.Tensor[("K // GROUP", "N", 16), "uint32"],
               scales: T.Tensor[("K // GROUP", "N"), "float16"], C: T.Tensor[("M", "N"), "float32"],
-              BM=16, BN=T.by_target(128, hip=64, maca=64, sm_70=64),
-              BG=T.by_target(2, hip=1, maca=1), SPLIT=4,
-              stages=3, GROUP=128, threads=256, blocks=T.by_target(2, sm_70=1, sm_75=1)):
+              BM=16, BN=128, SPLIT=8, stages=4, GROUP=128, threads=128, blocks=T.by_target(4, sm_70=2)):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, threads=threads) as (bx, by, bz):
-        A_shared = T.alloc_shared((BM, BG * GROUP), "float16")
-        W_shared = T.alloc_shared((BG, BN, 16), "uint32")
-        scale = T.alloc_shared((BG, BN), "float16")
+        A_shared = T.alloc_shared((BM, GROUP), "float16")
+        W_shared = T.alloc_shared((BN, 16), "uint32")
+        scale = T.alloc_shared((BN,), "float16")
         weights = T.alloc_fragment((BN, GROUP), "float16")
-        ones = T.alloc_fragment((BN, GROUP), "float16")
-        sums = T.alloc_fragment((BN, BM), "float32")       # of A, the same in every row
         group = T.alloc_fragment((BN, BM), "float32")      # transposed: weights are the left operand, from registers
         C_local = T.alloc_fragment((BN, BM), "float32")
         T.annotate_min_blocks_per_sm(blocks)
-        T.fill(ones, 1)
         T.clear(C_local)
-        steps = T.ceildiv(K // GROUP, BG * SPLIT)
+        steps = T.ceildiv(K // GROUP, SPLIT)               # of each block, a group each
         for ko in T.Pipelined(steps, num_stages=stages):
-            T.copy(A[by * BM, (bz * steps + ko) * BG * GROUP], A_shared)
-            T.copy(W[(bz * steps + ko) * BG, bx * BN, 0], W_shared)
-            T.copy(scales[(bz * steps + ko) * BG, bx * BN], scale)
-            for g in T.unroll(BG):
-                for i, j in T.Parallel(BN, GROUP):         # the bits of 16 + w as float16
-                    word = W_shared[g, i, j // 32 * 4 + j % 8 // 2]
-                    nibble = word >> (j % 32 // 8 * 4 + j % 2 * 16) & 15
-                    bits = T.cast(SIXTEEN | nibble << 6, "uint16")
-                    weights[i, j] = T.reinterpret(bits, "float16")
-                T.gemm(weights, A_shared[:, g * GROUP:g * GROUP + GROUP], group, transpose_B=True, clear_accum=True)
-                T.gemm(ones, A_shared[:, g * GROUP:g * GROUP + GROUP], sums, transpose_B=True, clear_accum=True)
-                for i, j in T.Parallel(BN, BM):
-                    C_local[i, j] += (group[i, j] - 24 * sums[i, j]) * scale[g, i]
+            T.copy(A[by * BM, (bz * steps + ko) * GROUP], A_shared)
+            T.copy(W[bz * steps + ko, bx * BN, 0], W_shared)
+            T.copy(scales[bz * steps + ko, bx * BN], scale)
+            for i, j in T.Parallel(BN, GROUP):
+                word = W_shared[i, j // 32 * 4 + j % 8 // 2]
+                high = j % 16 // 8                         # of the two nibbles of a byte
+                taken = word >> (j % 32 // 16 * 8 + j % 2 * 16) & (15 << high * 4)
+                bits = T.cast(T.if_then_else(high == 1, SIXTYFOUR, THOUSAND) | taken, "uint16")
+                weights[i, j] = T.reinterpret(bits, "float16") - T.if_then_else(high == 1, 72.0, 1032.0)
+            T.gemm(weights, A_shared, group, transpose_B=True, clear_accum=True)
+            for i, j in T.Parallel(BN, BM):
+                C_local[i, j] += group[i, j] * scale[i]
         for i, j in T.Parallel(BN, BM):
             T.atomic_add(C[by * BM + j, bx * BN + i], C_local[i, j])
 

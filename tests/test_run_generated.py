@@ -13,7 +13,7 @@ GPU = [file for file in FILES if file.target != "cpu"]
 # Knobs that say what is computed, not how.
 MEANING = {name: {"D"} for name in ("10_flash_attention", "20_flash_attention_causal_gqa",
                                     "21_flash_attention_varlen", "22_flash_attention_backward")}
-MEANING |= {"24_int4_dequant_gemm": {"GROUP", "SIXTEEN"}, "25_conv2d": {"R", "S", "stride", "pad", "dilation"},
+MEANING |= {"24_int4_dequant_gemm": {"GROUP", "THOUSAND", "SIXTYFOUR"}, "25_conv2d": {"R", "S", "stride", "pad", "dilation"},
             "26_topk": {"TOP", "SIGNLESS"}, "28_histogram": {"BINS"}}
 
 

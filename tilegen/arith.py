@@ -123,8 +123,8 @@ def _bounds_of(op: str, a: Range, b: Range) -> Range:
         return (max(a[0], b[0]), max(a[1], b[1]))
     if op in _COMPARISONS or op in ("and", "or"):
         return (0, 1)
-    if op == "&" and a[0] >= 0 and b[0] >= 0:
-        return (0, min(a[1], b[1]))
+    if op == "&" and max(a[0], b[0]) >= 0:                       # bits of a number that is not negative
+        return (0, min(high for low, high in (a, b) if low >= 0))
     return UNBOUNDED
 
 

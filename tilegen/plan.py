@@ -69,6 +69,11 @@ class Move(ir.Stmt):
 
 
 @dataclass(frozen=True)
+class PairStore(ir.Store):
+    """The element of a fragment and the one after it, of 16 bits each, from the halves of a register."""
+
+
+@dataclass(frozen=True)
 class PlacedBuffer(ir.Buffer):
     """A tile in an order of its own: the function `accessor` of the file finds an element from its last
     indices."""

@@ -52,6 +52,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
 // Waits until at most PENDING groups of this thread's copies are on their way.
@@ -127,11 +140,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -276,8 +290,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [175, 177], "17": [178, 182], "19": [183, 202], "20": [203, 223], "18": [224,
-//     235], "21": [236, 258], "22": [259, 268]}}
+//   "map": {"13": [189, 191], "17": [192, 196], "19": [197, 216], "20": [217, 237], "18": [238,
+//     249], "21": [250, 272], "22": [273, 282]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -354,6 +354,9 @@ __device__ unsigned long long columns_operand(const T* tile, int col, int k)
     return matrix_descriptor(tile, DEPTH * 128) + (col / PIECE * DEPTH + k) * (PIECE / CHUNK);
 }
 
+// 16 bits in both halves of a register.
+__device__ constexpr unsigned both(unsigned bits) { return bits | bits << 16; }
+
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
     alignas(1024) float16 C_out[THREADS / WARPGROUP][SLABS][64 * PIECE];
@@ -517,8 +520,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:1e8433413381ccb5",
-//   "map": {"32": [382, 412], "38": [413, 418], "39": [419, 436], "41": [437, 467], "36": [468,
-//     468], "37": [469, 472], "40": [473, 506]}}
+//   "map": {"32": [385, 415], "38": [416, 421], "39": [422, 439], "41": [440, 470], "36": [471,
+//     471], "37": [472, 475], "40": [476, 509]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -81,6 +81,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
@@ -212,11 +225,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -568,12 +582,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:10", "ir": "sha256:79d50c3551c78d14",
-//   "map": {"13": [297, 299], "17": [300, 302], "18": [303, 305], "20": [306, 308], "21": [309,
-//     311], "22": [312, 314], "24": [315, 317], "25": [318, 320], "26": [321, 338], "27": [339,
-//     339], "28": [340, 341], "29": [342, 349], "31": [350, 368], "32": [369, 388], "30": [389,
-//     412], "33": [413, 440], "34": [441, 442], "35": [443, 452], "37": [453, 457], "38": [458,
-//     467], "39": [468, 472], "41": [473, 481], "44": [482, 488], "46": [489, 498], "47": [499,
-//     503], "49": [504, 510], "50": [511, 540], "51": [541, 547], "53": [548, 558]}}
+//   "map": {"13": [311, 313], "17": [314, 316], "18": [317, 319], "20": [320, 322], "21": [323,
+//     325], "22": [326, 328], "24": [329, 331], "25": [332, 334], "26": [335, 352], "27": [353,
+//     353], "28": [354, 355], "29": [356, 363], "31": [364, 382], "32": [383, 402], "30": [403,
+//     426], "33": [427, 454], "34": [455, 456], "35": [457, 466], "37": [467, 471], "38": [472,
+//     481], "39": [482, 486], "41": [487, 495], "44": [496, 502], "46": [503, 512], "47": [513,
+//     517], "49": [518, 524], "50": [525, 554], "51": [555, 561], "53": [562, 572]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

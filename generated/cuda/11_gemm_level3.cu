@@ -70,6 +70,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
 // Waits until at most PENDING groups of this thread's copies are on their way.
@@ -173,11 +186,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -356,9 +370,9 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [243, 244], "18": [245, 247], "19": [248, 252], "21": [253, 275], "22": [276,
-//     293], "20": [294, 299], "23": [300, 306], "24": [307, 308], "25": [309, 338], "26": [339,
-//     348]}}
+//   "map": {"14": [257, 258], "18": [259, 261], "19": [262, 266], "21": [267, 289], "22": [290,
+//     307], "20": [308, 313], "23": [314, 320], "24": [321, 322], "25": [323, 352], "26": [353,
+//     362]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

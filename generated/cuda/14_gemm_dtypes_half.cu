@@ -71,6 +71,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // Four matrices of 8 rows of 16 bytes; lane l names row l % 8 of matrix l / 8.
@@ -163,11 +176,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -351,8 +365,8 @@ gemm(const float16* __restrict__ A, const float16* __restrict__ B, float16* __re
 //     {"name": "B", "dtype": "float16", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:0a7cda5ba8ee3d63",
-//   "map": {"14": [227, 229], "18": [230, 234], "20": [235, 256], "21": [257, 297], "19": [298,
-//     309], "22": [310, 334], "23": [335, 344]}}
+//   "map": {"14": [241, 243], "18": [244, 248], "20": [249, 270], "21": [271, 311], "19": [312,
+//     323], "22": [324, 348], "23": [349, 358]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

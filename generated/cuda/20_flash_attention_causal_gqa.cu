@@ -80,6 +80,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
@@ -211,11 +224,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -589,13 +603,13 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:10", "ir": "sha256:f6a66329ffc814b7",
-//   "map": {"15": [298, 300], "19": [301, 303], "20": [304, 306], "22": [307, 309], "23": [310,
-//     312], "24": [313, 315], "26": [316, 318], "27": [319, 321], "28": [322, 324], "29": [325,
-//     327], "30": [328, 330], "31": [331, 350], "32": [351, 353], "33": [354, 356], "34": [357,
-//     364], "36": [365, 385], "37": [386, 407], "35": [408, 431], "38": [432, 459], "39": [460,
-//     461], "40": [462, 473], "42": [474, 478], "43": [479, 488], "44": [489, 493], "46": [494,
-//     502], "49": [503, 509], "51": [510, 519], "52": [520, 524], "54": [525, 531], "55": [532,
-//     561], "56": [562, 568], "58": [569, 579]}}
+//   "map": {"15": [312, 314], "19": [315, 317], "20": [318, 320], "22": [321, 323], "23": [324,
+//     326], "24": [327, 329], "26": [330, 332], "27": [333, 335], "28": [336, 338], "29": [339,
+//     341], "30": [342, 344], "31": [345, 364], "32": [365, 367], "33": [368, 370], "34": [371,
+//     378], "36": [379, 399], "37": [400, 421], "35": [422, 445], "38": [446, 473], "39": [474,
+//     475], "40": [476, 487], "42": [488, 492], "43": [493, 502], "44": [503, 507], "46": [508,
+//     516], "49": [517, 523], "51": [524, 533], "52": [534, 538], "54": [539, 545], "55": [546,
+//     575], "56": [576, 582], "58": [583, 593]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

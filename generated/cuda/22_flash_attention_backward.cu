@@ -101,6 +101,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
@@ -224,11 +237,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -707,13 +721,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "22_flash_attention_backward.py:10", "ir": "sha256:91cafefa29aff292",
-//   "map": {"20": [303, 305], "26": [306, 308], "27": [309, 311], "28": [312, 314], "29": [315,
-//     317], "32": [318, 320], "33": [321, 323], "34": [324, 326], "35": [327, 329], "36": [330,
-//     332], "37": [333, 351], "38": [352, 370], "39": [371, 373], "40": [374, 379], "42": [380,
-//     399], "43": [400, 420], "41": [421, 457], "44": [458, 464], "45": [465, 472], "46": [473,
-//     500], "47": [501, 508], "49": [509, 515], "50": [516, 540], "51": [541, 565], "52": [566,
-//     572], "54": [573, 579], "55": [580, 604], "56": [605, 617], "57": [618, 649], "58": [650,
-//     662], "60": [663, 669], "62": [670, 681], "63": [682, 692]}}
+//   "map": {"20": [317, 319], "26": [320, 322], "27": [323, 325], "28": [326, 328], "29": [329,
+//     331], "32": [332, 334], "33": [335, 337], "34": [338, 340], "35": [341, 343], "36": [344,
+//     346], "37": [347, 365], "38": [366, 384], "39": [385, 387], "40": [388, 393], "42": [394,
+//     413], "43": [414, 434], "41": [435, 471], "44": [472, 478], "45": [479, 486], "46": [487,
+//     514], "47": [515, 522], "49": [523, 529], "50": [530, 554], "51": [555, 579], "52": [580,
+//     586], "54": [587, 593], "55": [594, 618], "56": [619, 631], "57": [632, 663], "58": [664,
+//     676], "60": [677, 683], "62": [684, 695], "63": [696, 706]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

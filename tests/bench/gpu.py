@@ -39,6 +39,15 @@ def module(name: str):
     return found
 
 
+def in_graph(calls: list):
+    """The replay of a CUDA graph of these calls, one after the other."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for call in calls:
+            call()
+    return graph.replay
+
+
 def checked(name: str, got: torch.Tensor, want: torch.Tensor, tolerance: float) -> None:
     error = ((got.double() - want.double()).norm() / want.double().norm()).item()
     assert error < tolerance, f"{name}: relative error {error}"
@@ -170,24 +179,38 @@ def attention_backward(clock) -> list[dict]:
     return rows
 
 
+SETS = 6                                 # of weights, which together are larger than the L2 cache
+
+
 def int4(clock) -> list[dict]:
-    """4-bit weights against cuBLAS on the same weights in float16."""
-    rows, n = [], 8192
-    kernel = example("24_int4_dequant_gemm.py")
-    weights = torch.randint(0, 16, (n, n), device="cuda", dtype=torch.uint8)
-    scales = (0.05 * torch.rand(n // 128, n, device="cuda")).half()
-    packed = torch.from_numpy(module("24_int4_dequant_gemm.py").pack(weights.cpu().numpy()).view("int32"))
-    packed = packed.cuda().view(torch.uint32)
-    full = ((weights.half() - 8).view(n, n // 128, 128) * scales.t()[:, :, None]).view(n, n)
-    for m in (1, 2, 4, 8, 16):
-        a = torch.randn(m, n, device="cuda", dtype=torch.half)
-        c, want = torch.zeros(m, n, device="cuda"), torch.empty(m, n, device="cuda", dtype=torch.half)
-        kernel(a, packed, scales, c)
-        checked("int4_gemm", c, a.float() @ full.float().t(), 2e-3)
-        times = race({"cuBLAS f16": lambda: torch.mm(a, full.t(), out=want), "tilegen 24": kernel.bind(a, packed, scales, c)},
-                     clock)
-        rows += report(f"int4 {m} x {n} x {n}", times, flops=2 * m * n * n)
+    """4-bit weights against cuBLAS on the same weights in float16: alone, each call after the cache was overwritten;
+    and as layers of a network follow each other, in a graph that multiplies by one set of weights after the other."""
+    rows, warm = [], gpu_clock(flush=False)
+    for n, k in ((8192, 8192), (4096, 14336), (14336, 4096)):
+        packed, scales, full = int4_weights(n, k)
+        for m in (1, 2, 4, 8, 16):
+            kernel = example("24_int4_dequant_gemm.py")
+            a = torch.randn(m, k, device="cuda", dtype=torch.half)
+            c, want = torch.zeros(m, n, device="cuda"), torch.empty(m, n, device="cuda", dtype=torch.half)
+            kernel(a, packed[0], scales, c)
+            checked("int4_gemm", c, a.float() @ full[0].float().t(), 2e-3)
+            bound = [kernel.bind(a, words, scales, c) for words in packed]
+            peers = {"cuBLAS f16": [lambda w=w: torch.mm(a, w.t(), out=want) for w in full], "tilegen 24": bound,
+                     "tilegen 24, C cleared": [lambda one=one: (c.zero_(), one()) for one in bound]}
+            times = race({name: calls[0] for name, calls in peers.items()}, clock)
+            rows += report(f"int4 {m} x {k} x {n}", times, flops=2 * m * n * k)
+            times = race({name: in_graph(calls) for name, calls in peers.items()}, lambda f: warm(f) / SETS)
+            rows += report(f"int4 {m} x {k} x {n}, layers", times, flops=2 * m * n * k)
     return rows
+
+
+def int4_weights(n: int, k: int) -> tuple[list, torch.Tensor, list]:
+    """Sets of packed weights, their scales, and the same weights in float16."""
+    weights = torch.randint(0, 16, (n, k), device="cuda", dtype=torch.uint8)
+    scales = (0.05 * torch.rand(k // 128, n, device="cuda")).half()
+    words = torch.from_numpy(module("24_int4_dequant_gemm.py").pack(weights.cpu().numpy()).view("int32")).cuda()
+    full = ((weights.half() - 8).view(n, k // 128, 128) * scales.t()[:, :, None]).view(n, k)
+    return ([words.clone().view(torch.uint32) for _ in range(SETS)], scales, [full.clone() for _ in range(SETS)])
 
 
 def main() -> None:

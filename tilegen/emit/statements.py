@@ -10,7 +10,7 @@ from tilegen.emit.expressions import Printer
 from tilegen.emit.source_lines import origin
 from tilegen.emit.text import block, conditional, indent, steps_from
 from tilegen.passes.cpu_print import checked, printed
-from tilegen.plan import Loop, Move, NestPlan, OpPlan, PipelinePlan, Producer, SynchronousPlan
+from tilegen.plan import Loop, Move, NestPlan, OpPlan, PairStore, PipelinePlan, Producer, SynchronousPlan
 from tilegen.targets.base import Target
 
 LETS_ON_A_LINE = 60
@@ -84,6 +84,8 @@ class Emitter:
                 return self._if(s, comments)
             case ir.Let():
                 return f"const {self.target.type(s.var.dtype)} {s.var.name} = {self.expr(s.value)};"
+            case PairStore():
+                return f"store_pair(&{self.expr(ir.Load(s.buffer, s.indices))}, {self.expr(s.value)});"
             case ir.Store():
                 return self.store(s)
             case ir.Break():

@@ -24,6 +24,8 @@ TILEGEN_CP_ASYNC(16)
 
 template <int BYTES> inline void cp_async(void* target, const void* source, TILEGEN_AT)
 { queue_copy(target, source, BYTES, BYTES, at); }
+template <int BYTES> inline void cp_async_or_zeros(void* target, const void* source, bool exists, TILEGEN_AT)
+{ queue_copy(target, source, BYTES, exists ? BYTES : 0, at); }
 
 inline void cp_async_commit(TILEGEN_AT) { commit_copies(at); }
 template <int PENDING> inline void cp_async_wait(TILEGEN_AT) { wait_for_copies(PENDING, at); }

@@ -138,6 +138,21 @@ inline unsigned pack_bfloat16(float low, float high)
 { return unsigned(bfloat16(low).bits) | unsigned(bfloat16(high).bits) << 16; }
 inline unsigned pack_bf16(float low, float high) { return pack_bfloat16(low, high); }
 
+// Instructions on two float16 in a register, each result rounded once, and x & mask | bits.
+inline half half_of(unsigned bits)
+{
+    half value;
+    value.bits = uint16_t(bits);
+    return value;
+}
+inline unsigned add_pairs(unsigned a, unsigned b)
+{ return pack_float16(half_of(a) + half_of(b), half_of(a >> 16) + half_of(b >> 16)); }
+inline unsigned subtract_pairs(unsigned a, unsigned b)
+{ return pack_float16(half_of(a) - half_of(b), half_of(a >> 16) - half_of(b >> 16)); }
+inline unsigned multiply_pairs(unsigned a, unsigned b)
+{ return pack_float16(half_of(a) * half_of(b), half_of(a >> 16) * half_of(b >> 16)); }
+inline unsigned and_or(unsigned x, unsigned mask, unsigned bits) { return (x & mask) | bits; }
+
 inline int __float_as_int(float value) { return int(bits_of(value)); }
 inline unsigned __float_as_uint(float value) { return bits_of(value); }
 inline float __int_as_float(int bits) { return float_of(unsigned(bits)); }

@@ -16,6 +16,7 @@ from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.passes.accesses import common_guard, conjunction, guard_statements
 from tilegen.passes.divergence import depends_on_thread, differing, heads
+from tilegen.passes.halves import pair_halves
 from tilegen.passes.plan_storage import declared
 from tilegen.passes.planner import THREAD, Planner, coordinate, unit
 from tilegen.passes.replicas import speaker_of
@@ -98,7 +99,9 @@ def _nest(planner: Planner, nest: ir.Parallel) -> NestPlan:
     body = nest.body if not units else arith.fold(ir.substitute(nest.body, units))
     guard, body = common_guard(guard_statements(body, planner.ranges))
     if loops and guard is None and not guards and nest.vars[-1].name in slots:
+        original = body
         runs, slot, body = split_runs(planner, loops[-1], nest.vars[-1], axes[-1], body, used)
+        runs, slot, body = pair_halves(planner, runs, slot, nest.vars[-1], axes[-1], body, original)
         loops, slots[nest.vars[-1].name] = [*loops[:-1], *runs], slot
     body = _with_declarations(planner, _to_slots(body, slots))
     if guard is not None:

@@ -50,6 +50,12 @@ class Planner:
     def value(self, expr: ir.Expr) -> int | None:
         return arith.evaluate(expr, self.env)
 
+    def at(self, expr: ir.Expr, values: dict[str, ir.Expr]) -> ir.Expr:
+        """`expr` folded where these names and the knobs have their values."""
+        known = arith.names(expr)
+        knobs = {k: ir.const(v) for k, v in self.env.items() if k in known and type(v) in (int, float)}
+        return arith.fold(ir.substitute(expr, knobs | values))
+
     def multiple_of(self, expr: ir.Expr) -> int:
         """A number that divides `expr` in every turn of the loops around it."""
         return arith.multiple_of(expr, self.env, self.steps)

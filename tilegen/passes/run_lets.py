@@ -14,7 +14,7 @@ from tilegen.layout import Axis
 from tilegen.passes.planner import Planner, coordinate
 from tilegen.plan import Loop
 
-_MOST_ELEMENTS = 4096                    # of an axis that is enumerated
+MOST_ELEMENTS = 4096                    # of an axis that is enumerated
 
 
 def split_runs(planner: Planner, loop: Loop, var: ir.Var, axis: Axis, body: tuple[ir.Stmt, ...],
@@ -36,11 +36,11 @@ def split_runs(planner: Planner, loop: Loop, var: ir.Var, axis: Axis, body: tupl
 
 def _common(planner: Planner, var: ir.Var, axis: Axis, body: tuple[ir.Stmt, ...]) -> tuple[ir.Let, ...]:
     """The first scalars of the body, as far as each reads memory and is the same for all elements of a run."""
-    if axis.vector == 1 or not axis.vector_name or axis.padded or axis.extent > _MOST_ELEMENTS:
+    if axis.vector == 1 or not axis.vector_name or axis.padded or axis.extent > MOST_ELEMENTS:
         return ()
     found: list[ir.Let] = []
     for s in body:
-        if not isinstance(s, ir.Let) or not _same(planner, s.value, var.name, axis):
+        if not isinstance(s, ir.Let) or not same_in_runs(planner, s.value, var.name, axis, axis.vector):
             break
         found.append(s)
     own = [n for let in found for n in ir.walk(let.value) if isinstance(n, ir.Load)]
@@ -48,8 +48,8 @@ def _common(planner: Planner, var: ir.Var, axis: Axis, body: tuple[ir.Stmt, ...]
     return tuple(found) if varies and all(n.buffer.scope in ("shared", "local") for n in own) else ()
 
 
-def _same(planner: Planner, value: ir.Expr, name: str, axis: Axis) -> bool:
-    knobs = {k: ir.const(v) for k, v in planner.env.items() if k in arith.names(value) and type(v) in (int, float)}
-    value = ir.substitute(value, knobs)
-    at = [arith.fold(ir.substitute(value, {name: ir.Const(e)})) for e in range(axis.extent)]
-    return all(at[e] == at[e - e % axis.vector] for e in range(axis.extent))
+def same_in_runs(planner: Planner, value: ir.Expr, name: str, axis: Axis, run: int) -> bool:
+    """Whether a value is the same for all elements of each run of so many of an axis, which the variable `name`
+    counts."""
+    at = [planner.at(value, {name: ir.Const(e)}) for e in range(axis.extent)]
+    return all(at[e] == at[e - e % run] for e in range(axis.extent))

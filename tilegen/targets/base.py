@@ -28,6 +28,7 @@ class Target:
     async_copies: bool = False  # copies from global to shared memory in the background
     stores_matrices: bool = False  # stmatrix: a warp's 8 x 8 matrices of 16-bit elements to shared memory
     warpgroups: bool = False  # products by warpgroups, with operands that a copy engine brings to shared memory
+    pair_arithmetic: bool = False  # instructions that add and multiply two float16 in a register
     includes: tuple[str, ...] = ()
     types: dict[str, str] = field(default_factory=dict, hash=False)
     functions: dict[str, dict[str, str]] = field(
