@@ -1,16 +1,18 @@
 """`tilegen check`: planted faults are found at their lines, right files pass, and wrong numbers are traced."""
 
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy
 import pytest
 from planted.faults import FAULTS, NATIVE, ROOT, SUFFIXES, WRONG_SWIZZLE, emitted
 
-from tilegen import debugging, kernel_files, placement
+from tilegen import candidate, debugging, kernel_files, placement
 from tilegen.check import compare, rule
 from tilegen.checking.guarded import unchecked_edits
 from tilegen.checking.shapes import extents_of, shapes
@@ -361,3 +363,38 @@ def test_help_says_what_check_does(tilegen):
     status, out, _ = tilegen("check", "--help")
     assert status == 0 and "Exit status: 0 where nothing is wrong" in out and "--against" in out
     assert "check" in tilegen("--help")[1]
+
+
+REPORT = """#!/bin/sh
+echo "========= COMPUTE-SANITIZER"
+echo "========= Invalid __global__ write of size 4 bytes"
+echo "=========     at matmul+0x120 in matmul.cu:LINE"
+echo "ran: $*"
+exit 9
+"""
+
+
+def test_a_report_of_compute_sanitizer_names_the_python(tilegen, tmp_path, monkeypatch):
+    """Its lines are those of the file as it was compiled, under the kernel's name."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "examples" / "06_gemm.py", "gemm.py")
+    tilegen("emit", "gemm.py", "-t", "cuda", "-o", "edited.cu")
+    lines = Path("edited.cu").read_text().splitlines()
+    at = 1 + next(n for n, line in enumerate(lines) if "store_inside<C_VEC>(&C" in line)
+    tool = tmp_path / "bin" / "compute-sanitizer"
+    tool.parent.mkdir()
+    tool.write_text(REPORT.replace("LINE", str(at)))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(candidate, "_place", lambda target: "gpu")
+    status, out, err = tilegen("run", "edited.cu", "--sanitize", "-D", "M=70")
+    python = 1 + next(n for n, line in enumerate(Path("gemm.py").read_text().splitlines()) if "T.copy(C_local" in line)
+    assert status == 1 and "TG0601" in err
+    assert f"    | {lines[at - 1].strip()}  <- gemm.py:{python}  T.copy(C_local" in out
+    assert "-m tilegen run edited.cu --on gpu -D M=70" in out
+    Path("log.txt").write_text(f"edited.cu({at}): warning\nother.cu:3: nothing\nedited.cu:1: the header\n")
+    status, out, _ = tilegen("where", "edited.cu", "--log", "log.txt")
+    told = [line for line in out.splitlines() if line.startswith("    | ")]
+    assert status == 0 and len(told) == 2 and f"<- gemm.py:{python}" in told[0] and "<- header" in told[1]
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert "TG0301" in tilegen("run", "edited.cu", "--sanitize")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import click
@@ -10,6 +11,8 @@ import click
 from tilegen import candidate, debugging, trial
 from tilegen.cli import options
 from tilegen.errors import TilegenError
+from tilegen.merging import python, reports
+from tilegen.runtime.load import Loaded
 from tilegen.trial import Trial
 
 
@@ -27,7 +30,7 @@ from tilegen.trial import Trial
 @click.option("--block", metavar="X,Y,Z", default="0,0,0", show_default=True, help="The block to stop in.")
 @click.option("--thread", metavar="X,Y,Z", default="0,0,0", show_default=True, help="The thread to stop in.")
 @click.option("--sanitize", is_flag=True, help="Look for undefined behaviour and accesses out of bounds, in the "
-              "emulator for races too; on the CPU under the compiler's sanitizers.")
+              "emulator for races too; on the CPU under the compiler's sanitizers, on a GPU under compute-sanitizer.")
 @options.json
 def run(file: str, values: dict[str, Any], target: str | None, arch: str | None, place: str | None,
         against: str | None, seed: int, debug: bool, block: str, thread: str, sanitize: bool,
@@ -40,12 +43,16 @@ def run(file: str, values: dict[str, Any], target: str | None, arch: str | None,
     """
     found = candidate.find(file, candidate.Request(values, target, arch, place, against))
     loaded = found.loaded
+    if sanitize and found.place == "gpu" and not debug:
+        how = {"-t": target, "-a": arch, "--against": against, "--seed": seed, "--on": "gpu"}
+        _watched(file, loaded, _again(file, values, how, False))
+        return
     if debug or sanitize:
         loaded = debugging.rebuilt(loaded, found.place, debug, sanitize)
     if debug:
         options = {"-t": target, "-a": arch, "--against": against, "--seed": seed, "--block": block,
                    "--thread": thread}
-        again = _again(file, values, options, sanitize)
+        again = _again(file, values, {**options, "--on": "emulator", "--debug": True}, sanitize)
         where = debugging.index(block), debugging.index(thread)
         click.echo(debugging.instructions(loaded, again, *where), err=as_json)
     result = trial.run(loaded, found.reference, found.place, found.given, seed, timed=not (debug or sanitize))
@@ -56,12 +63,24 @@ def run(file: str, values: dict[str, Any], target: str | None, arch: str | None,
 
 
 def _again(file: str, values: dict[str, Any], options: dict[str, Any], sanitize: bool) -> list[str]:
-    """The arguments that run the same again."""
+    """The arguments that run the same again; an option that is true has no value."""
     if file == "-":
         raise TilegenError("TG0506", "--debug needs a file, since a debugger has the standard input for itself")
-    words = [word for option, value in options.items() if value for word in (option, str(value))]
+    words = [word for option, value in options.items() if value
+             for word in ((option,) if value is True else (option, str(value)))]
     words += [word for name, value in values.items() for word in ("-D", f"{name}={value}")]
-    return ["run", file, "--on", "emulator", "--debug", *(["--sanitize"] if sanitize else []), *words]
+    return ["run", file, *(["--sanitize"] if sanitize else []), *words]
+
+
+def _watched(file: str, loaded: Loaded, again: list[str]) -> None:
+    """Runs the same on the GPU under compute-sanitizer, and prints its report with the Python of each line. Raises
+    TG0601 where it finds something."""
+    contract = loaded.contract
+    is_right, log = reports.compute_sanitizer((sys.executable, "-m", "tilegen", *again))
+    source = python.beside(file, contract.source, contract.entry)
+    click.echo(reports.annotated(log, loaded.source, contract, source, file), nl=False)
+    if not is_right:
+        raise TilegenError("TG0601", f"compute-sanitizer found a fault in {contract.entry}")
 
 
 def _text(result: Trial, note: str) -> str:

@@ -10,24 +10,32 @@ import click
 from tilegen import kernel_files
 from tilegen.cli import options, tables
 from tilegen.errors import TilegenError
-from tilegen.merging import places, python
+from tilegen.merging import places, python, reports
 from tilegen.merging.python import Source
 from tilegen.merging.regions import Place, lines_of
 from tilegen.runtime.contract import read_contract
 
 
 @click.command()
-@click.argument("place", metavar="FILE:LINE")
+@click.argument("place", metavar="FILE[:LINE]")
 @click.argument("file", metavar="[EMITTED]", required=False)
 @click.option("--kernel", metavar="KERNEL.py", help="The Python file, where it is not beside the emitted one.")
+@click.option("--log", metavar="REPORT", help="Print a report that names lines of FILE, of a compiler, a sanitizer or "
+              "a profiler, with the Python beside each; - is standard input.")
 @options.json
-def where(place: str, file: str | None, kernel: str | None, as_json: bool) -> int:
+def where(place: str, file: str | None, kernel: str | None, log: str | None, as_json: bool) -> int:
     """Say which Python line a line of an emitted file is for: tilegen where matmul.cu:141.
 
     The other way, tilegen where gemm.py:24 matmul.cu prints the lines of EMITTED that a Python line is for. Comments
     such as `// gemm.py:24` decide, so that the answers hold after edits. Exit status: 1 where a Python line has no
-    lines in EMITTED.
+    lines in EMITTED. With --log the Python stands beside each line of FILE that a report names.
     """
+    if log:
+        text = kernel_files.read(place)
+        contract = read_contract(text, place)
+        source = python.beside(place, contract.source, contract.entry, kernel and kernel_files.split(kernel)[0])
+        click.echo(reports.annotated(kernel_files.read(log), text, contract, source, place), nl=False)
+        return 0
     path, line = _split(place)
     if path.endswith(".py"):
         return _emitted(path, line, file, as_json)
