@@ -15,7 +15,8 @@ LAYERS = [
     "printer", "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime", "hosting",
     "files", "pristine", "literals", "explain", "drawing", "display", "placement", "interpreted", "jit", "edited", "call",
     "kernel", "api", "interop",
-    "check", "timing", "trial", "kernel_files", "candidate", "racing", "checking", "merging", "debugging", "doctor", "cli", "__main__",
+    "check", "timing", "trial", "kernel_files", "candidate", "racing", "checking", "merging", "debugging", "doctor", "notebook", "cli",
+    "__main__",
 ]
 # (importing layer, what it must not know, though the order would allow it, why)
 WALLS = [
@@ -32,13 +33,13 @@ WALLS = [
     ("build", "tilegen.ir", "a compiler sees text"),
 ]
 # What a function may import: packages that need not be there, and NumPy, without which emitting works.
-OPTIONAL = {"cupy", "torch", "pyhip", "ml_dtypes", "pygments", "numpy"}
+OPTIONAL = {"cupy", "torch", "IPython", "pyhip", "ml_dtypes", "pygments", "numpy"}
 
 FUNCTION_LINES, FILE_LINES, COLUMNS = 40, 350, 120
 # Where every public function and class says what it takes, gives and raises.
 DOCUMENTED = {"language", "build", "runtime", "placement", "interpreted", "jit", "edited", "call", "kernel", "api", "check",
               "timing", "trial", "kernel_files", "candidate", "explain", "files", "config", "errors", "layout",
-              "pristine", "merging", "racing", "hosting"}
+              "pristine", "merging", "notebook", "racing", "hosting"}
 BANNED_NAMES = {"utils", "util", "helpers", "common", "misc", "manager"}
 
 

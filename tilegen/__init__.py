@@ -9,7 +9,7 @@ import types
 _PLACES = {
     "jit": "tilegen.api", "compile": "tilegen.api", "Kernel": "tilegen.api", "Factory": "tilegen.api",
     "interpret": "tilegen.interpreted", "load": "tilegen.runtime.load", "Loaded": "tilegen.runtime.load",
-    "TilegenError": "tilegen.errors",
+    "TilegenError": "tilegen.errors", "load_ipython_extension": "tilegen.notebook",
 }
 _MODULES = ("config", "interop", "language")
 

@@ -29,6 +29,7 @@ from tilegen.plan import maps_of
 from tilegen.targets import Target
 
 if TYPE_CHECKING:
+    from tilegen.build.lint import Resources
     from tilegen.runtime.load import Loaded
 
 loading = Later("tilegen.runtime.load")
@@ -94,6 +95,11 @@ class Specialised:
         if self.plainer:
             loaded.otherwise = lambda: self.plainer.emulated
         return loaded
+
+    def known_resources(self) -> Resources | None:
+        """What the compiler said of the text, where it has been compiled; compiles nothing."""
+        loaded = self.__dict__.get("loaded")
+        return loaded.artifact.resources if loaded and "artifact" in loaded.__dict__ else None
 
     def after(self, name: str) -> ir.Kernel:
         """The kernel after the pass `name`, or after "parse". Raises TG0506 for an unknown pass."""

@@ -14,7 +14,7 @@ from tilegen import ir as tile_ir
 from tilegen.call import Call, Parameters, by_rule, sizes_of
 from tilegen.edited import EditedFile
 from tilegen.errors import TilegenError
-from tilegen.display import source_as_html
+from tilegen.frontend.source import source_of
 from tilegen.jit import Specialised
 from tilegen.language.tensors import PrimFunc
 from tilegen.later import Later
@@ -22,11 +22,13 @@ from tilegen.targets import Target
 
 if TYPE_CHECKING:
     from tilegen.build.lint import Resources
+    from tilegen.display.page import Python
     from tilegen.interpreted import Interpreted
     from tilegen.runtime.load import BoundCall, Loaded
     from tilegen.runtime.repeats import Repeats
 
 interpreting, repeating = Later("tilegen.interpreted"), Later("tilegen.runtime.repeats")
+showing = Later("tilegen.display.page")
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,18 @@ class Kernel:
         return (self._file.loaded() if self._file else self.here().loaded).resources
 
     def _repr_html_(self) -> str:
-        return source_as_html(self.source)
+        if self._file:
+            return showing.page(self.source, self._python())
+        made = self.here()
+        return showing.page(made.source, self._python(), explain.decisions(made.planned), made.known_resources())
+
+    def _python(self) -> Python:
+        """The function, with its decorators, as it stands in its file."""
+        source = source_of(getattr(self._function, "function", self._function))
+        first = min([mark.lineno for mark in source.node.decorator_list] + [source.node.lineno])
+        # IPython keeps a cell in a file whose name says nothing
+        file = "a cell of the notebook" if "ipykernel_" in source.file else os.path.basename(source.file)
+        return showing.Python(file, first, "\n".join(source.lines[first - 1:source.node.end_lineno]))
 
     def __repr__(self) -> str:
         code = self.__wrapped__.__code__
