@@ -11,7 +11,6 @@ import ast
 import html
 import json
 import shlex
-import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +19,12 @@ from tilegen import placement, timing, trial
 from tilegen.api import Factory, Kernel
 from tilegen.display.page import page
 from tilegen.errors import Loc, TilegenError
+from tilegen.racing.race import interval, race, speedup
 from tilegen.runtime.contract import MARK, read_contract
 from tilegen.runtime.constants import read_constants
 from tilegen.runtime.load import Loaded, load
 
-_ROUNDS = 5
+_ROUNDS, _BUDGET = 21, 3.0             # of a race, and seconds after which no round begins
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -119,26 +119,30 @@ def _signature(text: str, entry: str) -> str:
 # ---- %tilegen_bench ----------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Race:
-    """Median seconds of one call of each candidate, by the text of the call; ratios are to the first."""
+    """Seconds of the rounds of each candidate, by the text of its call; speeds are relative to the first."""
 
-    seconds: Mapping[str, float]
+    seconds: Mapping[str, list[float]]
     place: str
 
-    def rows(self) -> list[tuple[str, str, str]]:
-        """Call, microseconds, and how many times as fast as the first it is."""
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Call, median in microseconds, its interval of 95 %, and how many times as fast as the first it is."""
         first = next(iter(self.seconds.values()))
-        return [(name, f"{1e6 * value:.1f} us", f"{first / value:.2f}x") for name, value in self.seconds.items()]
+        found = [(name, interval(some), speedup(some, first)) for name, some in self.seconds.items()]
+        return [(name, f"{1e6 * time.median:.1f} us", f"{1e6 * time.low:.1f} .. {1e6 * time.high:.1f}",
+                 f"{speed.median:.2f}x") for name, time, speed in found]
 
     def __repr__(self) -> str:
         width = max(map(len, self.seconds))
-        return "\n".join(f"{name:{width}}  {time:>12}  {ratio:>8}" for name, time, ratio in self.rows())
+        return "\n".join(f"{name:{width}}  {time:>12}  {low_high:>20}  {speed:>8}"
+                         for name, time, low_high, speed in self.rows())
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td style='text-align:left'><code>{html.escape(name)}</code></td><td>{time}</td>"
-                       f"<td>{ratio}</td></tr>" for name, time, ratio in self.rows())
+        rows = "".join(f"<tr><td style='text-align:left'><code>{html.escape(name)}</code></td>"
+                       + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>" for name, *cells in self.rows())
         where = "between events of the GPU" if self.place == "gpu" else "by the clock of the host"
-        return (f"<table><thead><tr><th style='text-align:left'>call</th><th>median, {where}</th><th>speed</th></tr>"
-                f"</thead><tbody>{rows}</tbody></table>")
+        heads = "".join(f"<th>{head}</th>" for head in (f"median, {where}", "95 %", "speed"))
+        return (f"<table><thead><tr><th style='text-align:left'>call</th>{heads}</tr></thead>"
+                f"<tbody>{rows}</tbody></table>")
 
 
 def _bench(shell: Any, line: str) -> Race:
@@ -151,27 +155,16 @@ def _bench(shell: Any, line: str) -> Race:
         raise TilegenError("TG0506", f"%tilegen_bench cannot read {calls.strip()!r}: {error.msg}",
                            hint="write calls with commas between them: %tilegen_bench kernel(A, B), A @ B") from None
     candidates = {ast.unparse(call): _function(call, shell.user_ns) for call in tree.elts}
-    return race(candidates, place, Progress(shell, (_ROUNDS + 1) * len(candidates)))
+    clock = timing.gpu_clock() if place == "gpu" else timing.host_clock()
+    with Progress(shell, (_ROUNDS + 1) * len(candidates)) as progress:
+        for call in candidates.values():
+            call()                      # which compiles it
+        return Race(race(candidates, lambda call: progress.timed(clock, call), _ROUNDS, _BUDGET), place)
 
 
 def _function(call: ast.expr, names: dict[str, Any]) -> Callable[[], Any]:
     return eval(compile(ast.Expression(ast.parse(f"lambda: ({ast.unparse(call)})", mode="eval").body),
                         "<tilegen_bench>", "eval"), names)
-
-
-def race(candidates: Mapping[str, Callable[[], Any]], place: str, progress: Progress) -> Race:
-    """The median of rounds in which the candidates take turns. Each runs once before, to be compiled."""
-    clock = timing.on_gpu if place == "gpu" else timing.on_host
-    samples: dict[str, list[float]] = {name: [] for name in candidates}
-    with progress:
-        for name, call in candidates.items():
-            progress.step(f"warming up {name}")
-            call()
-        for _ in range(_ROUNDS):
-            for name, call in candidates.items():
-                progress.step(name)
-                samples[name].append(clock(call))
-    return Race({name: statistics.median(some) for name, some in samples.items()}, place)
 
 
 # ---- Both --------------------------------------------------------------------------------------
@@ -188,6 +181,11 @@ class Progress:
         self.label, self.done = label, self.done + 1
         if self._wanted:
             self._show(_Bar(f"{html.escape(self.label)}, {self.done} of {self.total}", self.done - 1, self.total))
+
+    def timed(self, clock: Callable, call: Callable[[], Any]) -> float:
+        """A step that is one sample of `clock`. The bar moves between the samples."""
+        self.step(f"round {self.done // max(self.total // (_ROUNDS + 1), 1)}")
+        return clock(call)
 
     def _show(self, bar: Any) -> None:
         from IPython.display import display
