@@ -293,6 +293,47 @@ def test_names_that_the_loads_need_come_before_the_threads_part():
     assert worst(special.emulated(a, b), a.astype("float32") @ b.astype("float32")) < 0.06
 
 
+def attended(q, k, v, causal=False):
+    """Attention in float32; with `causal` a query sees the keys up to its own, counted from the end."""
+    scores = q.astype("float32") @ k.astype("float32").transpose(0, 2, 1) * q.shape[-1] ** -0.5
+    if causal:
+        scores += np.triu(np.full(scores.shape[1:], -np.inf), 1 + scores.shape[2] - scores.shape[1])
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ v.astype("float32")
+
+
+@pytest.mark.parametrize("values", [dict(BN=128, threads=256), dict(BM=64, D=128), dict(BM=192, BN=96, threads=384, stages=3)],
+                         ids=str)
+def test_attention_takes_scores_from_registers_and_queries_once(values):
+    """From the plain Python of the example: one product's sums are the next one's left operand."""
+    example = kernel_files.find(str(ROOT / "examples" / "10_flash_attention.py"))
+    special = example.specialize(**values).specialised("cuda", ARCH)
+    text = names(special.source)
+    assert "k16_f16_registers<1>(O_local" in text and "mbarrier_wait(&s.ready" in text and "_multicast(s.K_shared" in text
+    D = values.get("D", 64)
+    q, k, v = (random((2, n, D), seed=n) for n in (200, 301, 302))
+    k, v = k[:, :300].copy(), v[:, :300].copy()
+    assert worst(special.emulated(q, k, v), attended(q, k, v)) < 2e-3
+
+
+def test_causal_attention_of_shared_heads():
+    example = kernel_files.find(str(ROOT / "examples" / "20_flash_attention_causal_gqa.py"))
+    special = example.specialize(BN=128, threads=256).specialised("cuda", ARCH)
+    assert "k16_f16_registers<1>(O_local" in special.source and "BLOCKS" not in special.source
+    q, k, v = random((4, 200, 64)), random((2, 264, 64), seed=1), random((2, 264, 64), seed=2)
+    assert worst(special.emulated(q, k, v), attended(q, np.repeat(k, 2, 0), np.repeat(v, 2, 0), causal=True)) < 2e-3
+
+
+def test_tiles_of_attention_with_many_for_a_block():
+    example = kernel_files.find(str(ROOT / "examples" / "10_flash_attention.py"))
+    text = example.specialize(BM=64, threads=128).specialised("cuda", ARCH).source
+    text = re.sub("constexpr int BLOCKS = [0-9]+;", "constexpr int BLOCKS = 2;", text)
+    q, k, v = (random((2, n, 64), seed=n) for n in (136, 100, 100))
+    out = np.full(q.shape, np.nan, "float16")
+    run(text, {"Q": q, "K": k, "V": v, "O": out}, order="random")
+    assert worst(out, attended(q, k, v)) < 2e-3
+
+
 REFUSED = {
     "rows of 64 bytes": dict(BK=32),
     "threads are not 1 to 3 warpgroups": dict(threads=64, BM=64),

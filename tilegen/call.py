@@ -77,14 +77,14 @@ def sizes_of(kernel: ir.Kernel, names: tuple[str, ...], call: Call) -> dict[str,
 
 def by_rule(rule: Callable[..., Mapping[str, Any]], arch: str, sizes: Mapping[str, Any],
             kernel: ir.Kernel) -> dict[str, Any]:
-    """What `rule` gives for these sizes: it is asked with those that its parameters name, and with `arch`. Raises
-    TG0005 where it names something else, or gives no mapping."""
+    """What `rule` gives for these sizes: it is asked with those that its parameters name, and with `arch`; a parameter
+    with a default need not be known. Raises TG0005 where it names something else, or gives no mapping."""
     known = {**sizes, "arch": arch}
-    wanted = list(inspect.signature(rule).parameters)
-    if missing := [name for name in wanted if name not in known]:
+    wanted = inspect.signature(rule).parameters
+    if missing := [name for name, p in wanted.items() if name not in known and p.default is p.empty]:
         raise TilegenError("TG0005", f"knobs= of {kernel.name} asks for {missing[0]}, which the arguments do not show",
                            kernel.loc, f"it can ask for {', '.join(sorted(known))}")
-    knobs = rule(**{name: known[name] for name in wanted})
+    knobs = rule(**{name: known[name] for name in wanted if name in known})
     if not isinstance(knobs, Mapping):
         raise TilegenError("TG0005", f"knobs= of {kernel.name} gives {knobs!r}, expected a dict of knobs", kernel.loc)
     return dict(knobs)

@@ -119,6 +119,7 @@ class Producer(ir.Stmt):
     loop: ir.For
     tiles: ir.For | None = None
     cluster: ir.Expr | None = None
+    once: tuple[ir.Stmt, ...] = ()       # loads before the loop, of tiles that all of its steps read
 
 
 @dataclass(frozen=True)

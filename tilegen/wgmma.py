@@ -20,6 +20,11 @@ def wgmma_helper(columns: int, a: DType, b: DType, c: DType) -> str:
     return f"wgmma_m64n{columns}k{WGMMA_DEPTH_BYTES // a.bytes}_{_WGMMA_OPERANDS[a]}" if known else ""
 
 
+def with_registers(helper: str) -> str:
+    """The device function of the same product whose left operand is in registers."""
+    return f"{helper}_registers"
+
+
 def wgmma_helpers() -> dict[str, tuple[int, DType]]:
     """{device function: (columns, dtype of the operands)}"""
     return {wgmma_helper(n, dtype, dtype, float32): (n, dtype) for dtype in _WGMMA_OPERANDS for n in WGMMA_COLUMNS}

@@ -7,6 +7,9 @@ if (${ guard }threadIdx.x % WARP == 0) mbarrier_arrive(&${ e.array(empty) }[${ a
 //% endif
 //%- endmacro
 // ${ origin }
+//% if ready
+mbarrier_wait(&${ e.array(ready) }, ${ turn }.phase);
+//% endif
 //% if behind
 int ${ behind.name } = 0;  // the stage of the step before, whose products end in this one
 //% endif
@@ -24,4 +27,8 @@ ${ indent(release(plan.stage.name, "") | trim) }
 //% if behind
 wgmma_wait<0>();
 ${ release(behind.name, plan.steps.name ~ " > " ~ e(op.start, ">") ~ " && ") | trim }
+//% endif
+//% if ready
+if (threadIdx.x % WARP == 0) mbarrier_arrive(&${ e.array(free) });
+${ turn }.next();
 //% endif

@@ -7,6 +7,10 @@ if (threadIdx.x == THREADS) {
         mbarrier_init(&${ e.array(full) }[stage], 1);
         mbarrier_init(&${ e.array(empty) }[stage], THREADS / WARP${ " * " ~ e(op.cluster, "*") if op.cluster else "" });
     }
+//% if op.once
+    mbarrier_init(&${ e.array(ready) }, 1);
+    mbarrier_init(&${ e.array(free) }, THREADS / WARP);
+//% endif
     fence_mbarrier_init();
 }
 ${ "cluster_sync();  " if op.cluster else "__syncthreads();  " }// why: the barriers are ready${ ", of all blocks of the cluster" if op.cluster else "" }
@@ -19,6 +23,9 @@ if (${ group.name } >= THREADS / WARPGROUP) {
 //% endif
     if (threadIdx.x == THREADS) {
         Slot<${ e(plan.stages) }> ${ slot };
+//% if op.once
+        Slot<1> ${ turn };
+//% endif
 ${ indent(loop, 8) }
 //% if op.cluster
         // why: a block stays until the last arrival of the others has come
@@ -32,3 +39,6 @@ ${ indent(loop, 8) }
 setmaxnreg_inc<${ registers[1].name }>();
 //% endif
 Slot<${ e(plan.stages) }> ${ slot };
+//% if op.once
+Slot<1> ${ turn };
+//% endif

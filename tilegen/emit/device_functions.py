@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tilegen.emit import templates
-from tilegen.emit.matrix_functions import matrix_functions, wgmma_functions
+from tilegen.emit.matrix_functions import matrix_functions, wgmma_functions, wgmma_register_functions
 from tilegen.targets.base import Target
 
 # What threads combine their values with, by what it gives: each helper in helpers/operations exists for all.
@@ -34,6 +34,9 @@ def available(folders: tuple[str, ...]) -> dict[str, Helper]:
         **{name: Helper(template, hardware=True, values=values)
            for template in templates.stems(folders, "helpers/wgmma").values()
            for name, values in wgmma_functions(folders[0]).items()},
+        **{name: Helper(template, hardware=True, values=values)
+           for template in templates.stems(folders, "helpers/wgmma_registers").values()
+           for name, values in wgmma_register_functions(folders[0]).items()},
         **{_ranked(stem, rank): Helper(template, hardware=True, values=_places(rank))
            for stem, template in templates.stems(folders, "helpers/ranks").items() for rank in range(2, 6)},
         **{f"{operation}_{stem}": Helper(template, values={"operation": operation, "result": result})

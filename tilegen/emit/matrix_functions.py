@@ -6,7 +6,7 @@ import textwrap
 from typing import Any
 
 from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
-from tilegen.wgmma import wgmma_helpers
+from tilegen.wgmma import wgmma_helpers, with_registers
 
 # Of a sum: its C++ type, and the letter of its registers in inline assembly.
 _SUMS = {"float32": ("float", "f"), "float64": ("double", "d"), "int32": ("int", "r"), "float16": ("float16", "r")}
@@ -59,6 +59,12 @@ def wgmma_functions(target: str) -> dict[str, dict[str, Any]]:
     """{name: values of the template} for the products of a warpgroup."""
     return {helper: _wgmma_values(helper, columns) for helper, (columns, _) in wgmma_helpers().items()
             if target == "cuda"}
+
+
+def wgmma_register_functions(target: str) -> dict[str, dict[str, Any]]:
+    """The same for products whose left operand is in registers."""
+    return {with_registers(helper): {**values, "helper": with_registers(helper)}
+            for helper, values in wgmma_functions(target).items()}
 
 
 def _wgmma_values(helper: str, columns: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tilegen.targets.base import Target
 
 LETS_ON_A_LINE = 60
 BESIDE_COLUMN = 40
+_ENGINE = ("full", "empty", "slot", "cluster", "behind", "ready", "free", "turn")    # of a loop with the copy engine
 
 
 def _beside(text: str, comment: str) -> str:
@@ -209,7 +210,7 @@ class Emitter:
         return self.render(plan.template, op=s, plan=plan, load=load, keep=keep, origin=head, sync=sync, lead=lead,
                            operands=operands, ahead=first.values["ahead"] if first else None, once=once,
                            stage=self._stage(s), first=arith.add(s.start, steps), later=arith.add(s.var, steps),
-                           **{n: plan.engine.get(n) for n in ("full", "empty", "slot", "cluster", "behind")},
+                           **{n: plan.engine.get(n) for n in _ENGINE},
                            pending=arith.subtract(plan.stages, 2), rest=self.body(s.body[begin:], spaced=True))
 
     def _kept(self, s: ir.Stmt) -> str:
@@ -228,7 +229,9 @@ class Emitter:
         plan: PipelinePlan = s.loop.plan
         tiles = [f"sizeof {self.expr.array(b)}[{plan.stage.name}]" for b in plan.engine["tiles"]]
         before = self.body(s.tiles.body, comments=False) if s.tiles else ""
-        loop = self.render("producer_loop", op=s, plan=plan, bytes=" + ".join(tiles),
+        once = " + ".join(f"sizeof {self.expr.array(b)}" for b in plan.engine.get("once", ()))
+        loop = self.render("producer_loop", op=s, plan=plan, bytes=" + ".join(tiles), once_bytes=once,
+                           once_loads=self.body(s.once, spaced=True),
                            loads=self.body(s.loop.body, spaced=True), **plan.engine)
         if s.tiles:
             loop = self.loop(self._counted(s.tiles), f"{before}\n{loop}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilegen.instructions import MATRIX_INSTRUCTIONS, Fragment, MatrixInstruction
-from tilegen.wgmma import wgmma_helpers
+from tilegen.wgmma import wgmma_helpers, with_registers
 
 _ELEMENTS = {"float8_e4m3": "e4m3", "float8_e5m2": "e5m2"}
 _SUMS = {"float32": "float", "float64": "double", "int32": "int", "float16": "unsigned"}
@@ -19,7 +19,11 @@ def instruction_calls() -> str:
     for name, (columns, dtype) in wgmma_helpers().items():
         lines += ["template <int TURN_A, int TURN_B>",
                   f"inline void {name}(float* low, float* high, uint64_t a, uint64_t b, int add, TILEGEN_AT)",
-                  f"{{ wgmma_rows<{dtype.name}, {columns}, TURN_A, TURN_B>(low, high, a, b, add, at); }}"]
+                  f"{{ wgmma_rows<{dtype.name}, {columns}, TURN_A, TURN_B>(low, high, a, b, add, at); }}",
+                  "template <int TURN_B>",
+                  f"inline void {with_registers(name)}(float* low, float* high, const unsigned* a, uint64_t b, "
+                  "int add, TILEGEN_AT)",
+                  f"{{ wgmma_rows_registers<{dtype.name}, {columns}, TURN_B>(low, high, a, b, add, at); }}"]
     lines += _aliases()
     return "\n".join([*lines, "}  // namespace tilegen_emulator", ""])
 

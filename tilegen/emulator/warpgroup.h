@@ -81,6 +81,15 @@ inline void wgmma_rows(Sum* low, Sum* high, uint64_t a, uint64_t b, int accumula
                   at);
 }
 
+template <class T, int COLUMNS, bool TRANSPOSE_B, class Sum>
+inline void wgmma_rows_registers(Sum* low, Sum* high, const unsigned* a, uint64_t b, int accumulate, TILEGEN_AT)
+{
+    if (high != low + COLUMNS / 4) fault(at, "the two rows of a wgmma do not stand side by side");
+    issue_product({ElementOf<T>::value, COLUMNS, false, TRANSPOSE_B, true, accumulate != 0, 0, b,
+                   {a[0], a[1], a[2], a[3]}, low, COLUMNS / 2, true},
+                  at);
+}
+
 inline void wgmma_fence(TILEGEN_AT) { fence_products(at); }
 inline void wgmma_commit(TILEGEN_AT) { commit_products(at); }
 template <int PENDING> inline void wgmma_wait(TILEGEN_AT) { wait_for_products(PENDING, at); }

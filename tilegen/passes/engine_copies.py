@@ -9,7 +9,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
-from tilegen.plan import EngineTile, OpPlan, PipelinePlan, SlabStore, TensorMapPlan
+from tilegen.plan import EngineTile, OpPlan, SlabStore, TensorMapPlan
 from tilegen.wgmma import WGMMA_ROWS
 
 ROW_BYTES = 128                                 # of a swizzled row in shared memory
@@ -137,10 +137,10 @@ def why_boxes_differ(loads: Iterable[ir.Copy]) -> str:
     return ""
 
 
-def load_plan(planner: Planner, copy: ir.Copy, tile: EngineTile, plan: PipelinePlan, full: ir.Buffer,
+def load_plan(planner: Planner, copy: ir.Copy, tile: EngineTile, stage: ir.Var | None, full: ir.Buffer,
               maps: dict[str, TensorMapPlan], share: Share | None = None) -> ir.Copy:
     """The copy, column by column of 128 bytes; `maps` gets what the host has to know of the tensor. With `share` each
-    block of a cluster loads its part for all."""
+    block of a cluster loads its part for all. Without `stage` the tile has one place."""
     rows, cols = tile.shape[-2:]
     piece = _piece(planner, tile.dtype)
     planner.check_multiple(cols, piece, "the copy engine moves 128 bytes of a row at a time")
@@ -162,6 +162,7 @@ def load_plan(planner: Planner, copy: ir.Copy, tile: EngineTile, plan: PipelineP
     places = [arith.add(last, column), arith.add(first, below), *reversed(outer)]
     values = {"tensor": copy.src.buffer.name, "at": at.name, "cols": cols, "piece": piece, "place": place,
               "places": places, "helper": f"tma_load_{len(places)}d{'_multicast' if share else ''}",
-              "mask": share.mask if share else None, "tile": tile, "stage": plan.stage, "full": full}
+              "mask": share.mask if share else None, "tile": tile, "full": full,
+              "at_stage": f"[{stage.name}]" if stage else ""}
     how = "by the copy engine" + (f", each block of a cluster a part of the {share.along}" if share else "")
     return replace(copy, options=(), plan=OpPlan("engine_load", values, how))

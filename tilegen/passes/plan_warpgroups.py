@@ -51,9 +51,10 @@ def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
     share = _share(planner, walk)
     maps: dict[str, TensorMapPlan] = {}
     tiles = {n.buffer.name: EngineTile(**vars(n.buffer)) for n in ir.walk(kernel.body)
-             if isinstance(n, ir.Alloc) and n.buffer.name in loop.plan.buffers}
+             if isinstance(n, ir.Alloc) and n.buffer.scope == "shared"}
     plan = _engine(planner, parts, walk, notes)
     loads = _loads(planner, parts, tiles, plan, maps, shared, share)
+    once = tuple(load_plan(planner, s, tiles[s.dst.buffer.name], None, plan.engine["ready"], maps) for s in parts.once)
     planned = {id(s): store_plan(planner, s, maps, _groups(planner), slabs_of(planner, s, parts.groups, slabs),
                                  plan.engine["group"], plan.steps) for s in stores}
     last = _leaving(planner, parts, stores, walk, notes)
@@ -67,8 +68,9 @@ def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
     def later(s: ir.Stmt) -> ir.Stmt:
         return consumer if s is loop else store(s, "keep" if last else "") if id(s) in planned else s
     around = [[store(s, part) for s in stores] if last else [] for part in ("function", "rest")]
-    body = _split(planner, parts, walk, replace(loop, body=loads, plan=plan), later, share, *around)
-    memory = (plan.engine["full"], plan.engine["empty"])
+    producer = Producer(replace(loop, body=loads, plan=plan), None, walk.cluster if walk else None, once)
+    body = _split(planner, parts, walk, producer, later, share, *around)
+    memory = [plan.engine[n] for n in ("full", "empty", *(("ready", "free") if once else ()))]
     body = (*map(ir.Alloc, memory), *(alloc for alloc, _ in planned.values()), *body,
             *((AwaitStores(),) if planned else ()))
     body = ir.rewrite(body, lambda n: tiles.get(n.name) if type(n) is ir.Buffer else None)
@@ -86,7 +88,11 @@ def _engine(planner: Planner, parts: Parts, walk: TileWalk | None, notes) -> Pip
               "group": ir.Var(planner.fresh("group", "warpgroup_number"), int32, "block"),
               "behind": _behind(planner, parts, notes),
               "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)],
-              "tensors": list(dict.fromkeys(s.src.buffer.name for s in parts.loads if isinstance(s, ir.Copy)))}
+              "tensors": list(dict.fromkeys(s.src.buffer.name for s in (*parts.once, *parts.loads)
+                                            if isinstance(s, ir.Copy)))}
+    if parts.once:
+        values |= {n: ir.Buffer(planner.fresh(n, f"tiles_{n}"), (), uint64, "shared") for n in ("ready", "free")}
+        values |= {"turn": planner.fresh("turn", "tile_turn"), "once": [s.dst.buffer for s in parts.once]}
     return replace(plan, producers=0, template="pipeline_engine", engine=values,
                    reason=f"the copy engine loads {', '.join(plan.buffers)} up to STAGES steps ahead, for one thread "
                    "of a warpgroup of its own; barriers in shared memory say when a stage is full and when it is free")
@@ -99,7 +105,7 @@ def _loads(planner: Planner, parts: Parts, tiles, plan: PipelinePlan, maps, shar
         if not isinstance(s, ir.Copy):
             return s
         how = replace(share, along=split(planner, s.dst)) if shared and number in shared.loads else None
-        return load_plan(planner, s, tiles[s.dst.buffer.name], plan, plan.engine["full"], maps, how)
+        return load_plan(planner, s, tiles[s.dst.buffer.name], plan.stage, plan.engine["full"], maps, how)
     return tuple(load(number, s) for number, s in enumerate(parts.loads))
 
 
@@ -107,6 +113,9 @@ def _leaving(planner: Planner, parts: Parts, stores: list[ir.Copy], walk: TileWa
     """The product during which the results of the tile before leave; None where they leave at once."""
     last = next((s for s in reversed(parts.rest) if isinstance(s, ir.Gemm)), None)
     if last is None or not stores or walk is None and parts.around is None:
+        return None
+    if any(not isinstance(s, ir.Gemm) for s in parts.rest):
+        notes.append(("stores", "as soon as a tile is complete: the steps need the registers"))
         return None
     sizes = [parts.registers(planner, s.src.buffer) for s in stores]
     room = _REGISTERS[parts.groups][1] if parts.groups in _REGISTERS else planner.target.max_registers
@@ -122,7 +131,7 @@ def _leaving(planner: Planner, parts: Parts, stores: list[ir.Copy], walk: TileWa
     return None if reason else last
 
 
-def _split(planner: Planner, parts: Parts, walk: TileWalk | None, loads: ir.For, later,
+def _split(planner: Planner, parts: Parts, walk: TileWalk | None, producer: Producer, later,
            share: Share | None, first: list[ir.Stmt], last: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
     """What all threads do, the producer, and what the threads that compute do (`later` of each statement), with
     `first` and `last` around their loop over tiles."""
@@ -140,12 +149,11 @@ def _split(planner: Planner, parts: Parts, walk: TileWalk | None, loads: ir.For,
     if share:
         before.append(ir.Let(share.rank, ir.Call("device:cluster_rank", (), int32)))
     place = around.body if walk else ()
-    tiles = replace(around, body=(*place, *own)) if around else None
-    producer = Producer(loads, tiles, walk.cluster if walk else None)
+    producer = replace(producer, tiles=replace(around, body=(*place, *own)) if around else None)
 
     def computing(statements) -> tuple[ir.Stmt, ...]:
         found: list[ir.Stmt] = []
-        for s in (s for s in statements if not any(s is x for x in fixed)):
+        for s in (s for s in statements if not any(s is x for x in (*fixed, *parts.once))):
             found += [steps] if s is loop and steps in own else []
             found += [*first, replace(s, body=computing(s.body)), *last] if s is parts.around else [later(s)]
         return tuple(found)
@@ -184,7 +192,7 @@ def _walk(planner: Planner, parts: Parts, stores, slabs: int, notes) -> tuple[Ti
         notes.append(("blocks", "one for each tile: tiles take different times, and the GPU hands a block out as "
                       "another ends"))
         return None, None
-    shared = shared_loads(planner, parts.loop, parts.loads, stores)
+    shared = shared_loads(planner, parts.loop, parts.loads, [*stores, *parts.once])
     if isinstance(shared, str):
         notes.append(("clusters", f"none: {shared}"))
         shared = None
@@ -240,9 +248,11 @@ def _choice(gemm: ir.Gemm, parts: Parts, leaving: list[SlabStore], engine: dict)
     helper = parts.helpers[gemm]
     depth = WGMMA_DEPTH_BYTES // gemm.a.buffer.dtype.bytes
     stores = tuple((s.values["store"], s.values["pieces"]) for s in leaving)
-    return WgmmaChoice(helper, depth, 4 * parts.groups, 1, 0, 0, stores=stores, group=engine["group"],
+    return WgmmaChoice(helper, depth, 4 * parts.groups, 1, 0, 0, gemm.a.buffer.scope == "fragment", stores=stores,
+                       group=engine["group"],
                        pending=int(bool(engine["behind"])), turn=arith.subtract(parts.loop.var, parts.loop.start),
-                       reason=f"{helper} by {parts.groups} warpgroup(s), operands straight from shared memory")
+                       reason=f"{helper} by {parts.groups} warpgroup(s), operands straight from shared memory"
+                       + (", the left one from registers" if gemm.a.buffer.scope == "fragment" else ""))
 
 
 def _registers(planner: Planner, groups: int) -> tuple[ir.Var, ir.Var] | None:

@@ -31,6 +31,7 @@ class Parts:
     groups: int                                 # computing warpgroups
     around: ir.For | None                       # the kernel's own loop over tiles
     inner: tuple[ir.Stmt, ...]                  # the statements beside the pipelined loop
+    once: tuple[ir.Copy, ...]                   # loads of tiles that all steps of the loop read
 
     @staticmethod
     def of(planner: Planner, gemms: list[ir.Gemm]) -> Parts:
@@ -42,24 +43,27 @@ class Parts:
         loads, rest = loop.body[:plan.ahead], loop.body[plan.ahead:]
         if any(not isinstance(s, (ir.Copy, ir.Let)) for s in loads):
             raise NoWarpgroups("loads under a condition")
-        for copy in (s for s in loads if isinstance(s, ir.Copy)):
+        once = _once(inner[:inner.index(loop)], plan, gemms)
+        copies = [s for s in (*loads, *once) if isinstance(s, ir.Copy)]
+        for copy in copies:
             if reason := why_no_engine(planner, copy):
                 raise NoWarpgroups(reason)
-        if reason := why_boxes_differ(s for s in loads if isinstance(s, ir.Copy)):
+        if reason := why_boxes_differ(copies):
             raise NoWarpgroups(reason)
-        _check_tiles(kernel, plan, loads, gemms)
-        _check_rest(kernel, loop, plan)
+        _check_tiles(kernel, copies, gemms)
+        _check_rest(kernel, copies)
         threads = planner.value(arith.product(kernel.threads)) or 0
         if threads % GROUP or threads not in (GROUP, 2 * GROUP, 3 * GROUP):
             raise NoWarpgroups(f"{threads} threads are not 1 to 3 warpgroups of {GROUP}")
-        helpers = {g: _helper(planner, g, threads // GROUP, rest, plan) for g in gemms}
-        before = _names(kernel, loop, loads, around, inner)
-        return Parts(loop, loads, rest, before, helpers, threads // GROUP, around, inner)
+        tiles = {copy.dst.buffer.name for copy in copies}
+        helpers = {g: _helper(planner, g, threads // GROUP, rest, tiles) for g in gemms}
+        before = _names(kernel, loop, (*once, *loads), around, inner)
+        return Parts(loop, loads, rest, before, helpers, threads // GROUP, around, inner, once)
 
     def ring(self, planner: Planner) -> int:
         """Bytes of the tiles that the loop loads, and of their barriers."""
         stages = planner.value(self.loop.plan.stages) or 0
-        tiles = {s.dst.buffer.name: s.dst.buffer for s in self.loads if isinstance(s, ir.Copy)}
+        tiles = {s.dst.buffer.name: s.dst.buffer for s in (*self.loads, *self.once) if isinstance(s, ir.Copy)}
         return sum((planner.value(arith.product(b.shape)) or 0) * b.dtype.bytes for b in tiles.values()) + 32 * stages
 
     def sums(self, planner: Planner) -> int:
@@ -82,20 +86,26 @@ def _the_loop(kernel: ir.Kernel) -> tuple[ir.For, ir.For | None]:
     return loops[0], around
 
 
-def _check_tiles(kernel: ir.Kernel, plan: PipelinePlan, loads, gemms: list[ir.Gemm]) -> None:
-    tiles = set(plan.buffers)
+def _once(before: tuple[ir.Stmt, ...], plan: PipelinePlan, gemms: list[ir.Gemm]) -> tuple[ir.Copy, ...]:
+    """The loads before the loop into shared tiles that products in it read."""
+    read = {r.buffer.name for g in gemms for r in (g.a, g.b)} - set(plan.buffers)
+    return tuple(s for s in before if isinstance(s, ir.Copy) and s.dst.buffer.name in read
+                 and (s.src.buffer.scope, s.dst.buffer.scope) == ("global", "shared"))
+
+
+def _check_tiles(kernel: ir.Kernel, copies: list[ir.Copy], gemms: list[ir.Gemm]) -> None:
+    loaded = [copy.dst.buffer.name for copy in copies]
     operands = [r.buffer.name for g in gemms for r in (g.a, g.b)]
     counts = uses(kernel.body)
     for n in ir.walk(kernel.body):
-        if isinstance(n, ir.Alloc) and n.buffer.scope == "shared" and n.buffer.name not in tiles:
-            raise NoWarpgroups(f"{n.buffer.name} is a shared tile that the loop does not load")
-    for name in tiles:
-        filled = sum(1 for s in loads if isinstance(s, ir.Copy) and s.dst.buffer.name == name)
-        if counts[name] != 1 + filled + operands.count(name):
+        if isinstance(n, ir.Alloc) and n.buffer.scope == "shared" and n.buffer.name not in loaded:
+            raise NoWarpgroups(f"{n.buffer.name} is a shared tile that is not loaded for products")
+    for name in loaded:
+        if counts[name] != 1 + loaded.count(name) + operands.count(name):
             raise NoWarpgroups(f"{name} is read by something else than a product")
 
 
-def _check_rest(kernel: ir.Kernel, loop: ir.For, plan: PipelinePlan) -> None:
+def _check_rest(kernel: ir.Kernel, copies: list[ir.Copy]) -> None:
     """Nothing else needs a barrier of the block, whose threads go separate ways."""
     for n in ir.walk(kernel.body):
         if isinstance(n, _ALONE) or isinstance(n, ir.Reduce) and n.dim != len(n.src.buffer.shape) - 1:
@@ -103,17 +113,19 @@ def _check_rest(kernel: ir.Kernel, loop: ir.For, plan: PipelinePlan) -> None:
         if isinstance(n, ir.Raw):
             raise NoWarpgroups("text of the target's own language")
     counts = uses(kernel.body)
-    for name, loads in uses(tuple(s.src for s in loop.body[:plan.ahead] if isinstance(s, ir.Copy))).items():
+    for name, loads in uses(tuple(copy.src for copy in copies)).items():
         if counts[name] != loads:
             raise NoWarpgroups(f"{name} is also read without the copy engine")
 
 
-def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, plan: PipelinePlan) -> str:
+def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, tiles: set[str]) -> str:
     """The device function of a product."""
     if not any(gemm is n for n in ir.walk(rest)):
         raise NoWarpgroups("a product stands outside of the pipelined loop")
-    if not {gemm.a.buffer.name, gemm.b.buffer.name} <= set(plan.buffers):
-        raise NoWarpgroups("an operand of a product is not loaded by the loop")
+    shared = [region for region in (gemm.a, gemm.b) if region.buffer.scope == "shared"]
+    if gemm.b not in shared or gemm.a not in shared and not gemm.plan.a_in_registers or \
+            not {region.buffer.name for region in shared} <= tiles:
+        raise NoWarpgroups("an operand of a product is not loaded for it")
     a, b, c = (r.buffer.dtype for r in (gemm.a, gemm.b, gemm.c))
     rows, cols = (planner.value(gemm.c.extents[d]) or 0 for d in (-2, -1))
     depth = planner.value(gemm.a.extents[-2 if gemm.transpose_a else -1]) or 0
@@ -125,8 +137,8 @@ def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, plan: PipelinePl
     if depth % (WGMMA_DEPTH_BYTES // a.bytes):
         raise NoWarpgroups(f"a depth of {depth} is not made of steps of {WGMMA_DEPTH_BYTES // a.bytes}")
     for region in (gemm.a, gemm.b):
-        whole = (ir.Const(1), *region.buffer.shape[1:])
-        if tuple(region.extents) != whole or any(o != ir.Const(0) for o in region.offsets[1:]):
+        whole = region.buffer.shape if len(region.extents) == 2 else (ir.Const(1), *region.buffer.shape[1:])
+        if tuple(region.extents) != whole or any(o != ir.Const(0) for o in region.offsets[-2:]):
             raise NoWarpgroups(f"a product reads a part of {region.buffer.name}")
     if len(gemm.c.extents) != 2 or tuple(gemm.c.extents) != tuple(gemm.c.buffer.shape):
         raise NoWarpgroups(f"a product fills a part of {gemm.c.buffer.name}")

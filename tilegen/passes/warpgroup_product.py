@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tilegen import arith, ir
-from tilegen.wgmma import WGMMA_ROWS, wgmma_helpers
+from tilegen.wgmma import WGMMA_ROWS, wgmma_helpers, with_registers
 from tilegen.passes.planner import Planner
 from tilegen.plan import OpPlan, WgmmaChoice
 
 
 # Names in the emitted text, and what they become where the user has taken them.
-_NAMES = {"i": ("i", "tile"), "k": ("k", "depth"), "first": ("a", "operand_a"), "second": ("b", "operand_b"),
-          "piece": ("piece", "piece_number")}
+_NAMES = {"i": ("i", "tile_m"), "k": ("k", "depth"), "first": ("a", "operand_a"), "second": ("b", "operand_b"),
+          "piece": ("piece", "piece_number"), "q": ("q", "quarter")}
 
 
 def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
@@ -25,6 +25,7 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
                              f"tiles of {WGMMA_ROWS} rows in a warpgroup's part", knob=False,
                              expr=arith.divide(slots, ir.Const(2)))
     columns, _ = wgmma_helpers()[choice.helper]
+    registers = gemm.a.buffer.name if choice.a_in_registers else ""
     planner.check(arith.binary("==", gemm.c.extents[-1], ir.Const(columns)),
                   f"{choice.helper} has {columns} columns: emit the file again for others")
     name = {n: planner.fresh(*wanted) for n, wanted in _NAMES.items()}
@@ -32,10 +33,11 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     group = arith.multiply(choice.group, ir.Const(WGMMA_ROWS))
     below = arith.multiply(i, arith.multiply(ir.Const(2), ir.Var(rows.count_name, kind="knob")))
     values = {
-        **name, "helper": choice.helper, "depth": depth, "step": step, "tiles": tiles, "c": gemm.c.buffer.name,
+        **name, "helper": with_registers(choice.helper) if registers else choice.helper, "registers": registers,
+        "depth": depth, "step": step, "tiles": tiles, "c": gemm.c.buffer.name,
         "pending": choice.pending, "stores": choice.stores, "turn": choice.turn,
         "add": arith.binary(">", k, ir.Const(0)) if gemm.clear else ir.Const(1),
-        "a": _operand(gemm.a, not gemm.transpose_a, arith.add(below, group), k),
+        "a": {} if registers else _operand(gemm.a, not gemm.transpose_a, arith.add(below, group), k),
         "b": _operand(gemm.b, gemm.transpose_b, ir.Const(0), k),
     }
     return OpPlan("gemm_wgmma", values, choice.reason)
@@ -43,5 +45,6 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
 
 def _operand(region: ir.Region, along_depth: bool, start: ir.Expr, k: ir.Expr) -> dict:
     """An operand from its row (column) `start` on: the device function that describes it, and how it lies."""
-    return {"buffer": region.buffer, "stage": region.offsets[0], "start": start, "k": k, "turned": int(not along_depth),
+    stage = region.offsets[0] if len(region.offsets) > 2 else None
+    return {"buffer": region.buffer, "stage": stage, "start": start, "k": k, "turned": int(not along_depth),
             "helper": "rows_operand" if along_depth else "columns_operand", "rows": region.buffer.shape[-2]}
