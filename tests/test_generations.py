@@ -12,7 +12,8 @@ ARCHS = ("sm_70", "sm_75", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
 # The matrix instruction of an example by the first generation that has it.
 INSTRUCTIONS = {"sm_70": "mma_m8n8k4_f16", "sm_75": "mma_m16n8k8_f16", "sm_90a": "mma_m16n8k16_f16"}
 # Of an example whose loads and products are the copy engine's and warpgroups', the sizes that the engine can move.
-BY_WARPGROUPS = {("09_gemm_tensor_core", "sm_90a"): ("wgmma_m64n256k16_f16", SIZES["09_gemm_tensor_core_sm90a"])}
+BY_WARPGROUPS = {("09_gemm_tensor_core", "sm_90a"): ("wgmma_m64n256k16_f16", SIZES["09_gemm_tensor_core_sm90a"]),
+                 ("10_flash_attention", "sm_90a"): ("wgmma_m64n64k16_f16_registers", SIZES["10_flash_attention"])}
 PRODUCTS = ("09_gemm_tensor_core", "10_flash_attention", "11_gemm_level3")
 
 
