@@ -82,6 +82,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
@@ -213,11 +226,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -569,12 +583,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:0c23cfa3f1edbfd2",
-//   "map": {"19": [298, 300], "23": [301, 303], "24": [304, 306], "26": [307, 309], "27": [310,
-//     312], "28": [313, 315], "30": [316, 318], "31": [319, 321], "32": [322, 339], "33": [340,
-//     340], "34": [341, 342], "35": [343, 350], "37": [351, 369], "38": [370, 389], "36": [390,
-//     413], "39": [414, 441], "40": [442, 443], "41": [444, 453], "43": [454, 458], "44": [459,
-//     468], "45": [469, 473], "47": [474, 482], "50": [483, 489], "52": [490, 499], "53": [500,
-//     504], "55": [505, 511], "56": [512, 541], "57": [542, 548], "59": [549, 559]}}
+//   "map": {"19": [312, 314], "23": [315, 317], "24": [318, 320], "26": [321, 323], "27": [324,
+//     326], "28": [327, 329], "30": [330, 332], "31": [333, 335], "32": [336, 353], "33": [354,
+//     354], "34": [355, 356], "35": [357, 364], "37": [365, 383], "38": [384, 403], "36": [404,
+//     427], "39": [428, 455], "40": [456, 457], "41": [458, 467], "43": [468, 472], "44": [473,
+//     482], "45": [483, 487], "47": [488, 496], "50": [497, 503], "52": [504, 513], "53": [514,
+//     518], "55": [519, 525], "56": [526, 555], "57": [556, 562], "59": [563, 573]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -81,6 +81,19 @@ template <int BYTES> __device__ void cp_async(void* dst, const void* src)
                      :: "r"(address), "l"(src), "n"(BYTES));
 }
 
+// BYTES bytes from global to shared memory in the background; zeros where there is nothing to read.
+template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* src, bool exists)
+{
+    const unsigned address = __cvta_generic_to_shared(dst);
+    const int bytes = exists ? BYTES : 0;
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :: "r"(address), "l"(src), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
+}
+
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
@@ -212,11 +225,12 @@ template <int N, class T> __device__ void copy_async(T* dst, const T* src)
     cp_async<N * sizeof(T)>(dst, src);
 }
 
-// The same where only the first `inside` of them exist: at once where not all do, zero beyond them.
+// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// exist.
 template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
 {
-    if (inside >= N && is_aligned<N>(src))
-        copy_async<N>(dst, src);
+    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+        cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
@@ -590,13 +604,13 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:15", "ir": "sha256:c6e83b566242a2ed",
-//   "map": {"21": [299, 301], "25": [302, 304], "26": [305, 307], "28": [308, 310], "29": [311,
-//     313], "30": [314, 316], "32": [317, 319], "33": [320, 322], "34": [323, 325], "35": [326,
-//     328], "36": [329, 331], "37": [332, 351], "38": [352, 354], "39": [355, 357], "40": [358,
-//     365], "42": [366, 386], "43": [387, 408], "41": [409, 432], "44": [433, 460], "45": [461,
-//     462], "46": [463, 474], "48": [475, 479], "49": [480, 489], "50": [490, 494], "52": [495,
-//     503], "55": [504, 510], "57": [511, 520], "58": [521, 525], "60": [526, 532], "61": [533,
-//     562], "62": [563, 569], "64": [570, 580]}}
+//   "map": {"21": [313, 315], "25": [316, 318], "26": [319, 321], "28": [322, 324], "29": [325,
+//     327], "30": [328, 330], "32": [331, 333], "33": [334, 336], "34": [337, 339], "35": [340,
+//     342], "36": [343, 345], "37": [346, 365], "38": [366, 368], "39": [369, 371], "40": [372,
+//     379], "42": [380, 400], "43": [401, 422], "41": [423, 446], "44": [447, 474], "45": [475,
+//     476], "46": [477, 488], "48": [489, 493], "49": [494, 503], "50": [504, 508], "52": [509,
+//     517], "55": [518, 524], "57": [525, 534], "58": [535, 539], "60": [540, 546], "61": [547,
+//     576], "62": [577, 583], "64": [584, 594]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
