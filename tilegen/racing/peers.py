@@ -7,6 +7,9 @@ library and the kernel in its name, is the peer.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -140,6 +143,13 @@ def _compiled(torch: Any, operation: Operation, inputs: Sequence[Any]) -> Callab
     options = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON"} if operation.is_product else {}
     plain = operation.torch or operation.apply
     compiled = torch.compile(lambda *values: plain(torch, *values), options=options, dynamic=False)
+    previous = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)           # Inductor tells of every tile that it tries
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            compiled(*inputs)
+    finally:
+        logging.disable(previous)
     return lambda: compiled(*inputs)
 
 
