@@ -16,7 +16,7 @@ _TYPES = [name for name in T.__all__ if isinstance(getattr(T, name), ScalarType)
 START, END = "<!-- names: written by pytest tests/test_names.py --update-golden -->", "<!-- end of names -->"
 
 # What the interpreter and the CPU, which run a block as a whole, do not have.
-OF_THREADS = frozenset(("get_thread_binding get_lane_idx get_warp_idx shfl_sync shfl_xor shfl_up shfl_down any_sync "
+OF_THREADS = frozenset(("get_thread_binding get_thread_bindings get_lane_idx get_warp_idx shfl_sync shfl_xor shfl_up shfl_down any_sync "
                         "all_sync ballot_sync warp_reduce_sum warp_reduce_max warp_reduce_min").split())
 # What has another text for each target: the interpreter reads none.
 OF_TARGETS = frozenset(("Raw", "call_extern", "import_source"))

@@ -158,3 +158,17 @@ def layout_of_a_fragment(X: T.Tensor[("N", 32), "float32"], Y: T.Tensor[("N", 32
         for i, j in T.Parallel(32, 32):
             tile[i, j] = tile[i, j] * 2.0
         T.copy(tile, Y[b * 32, 0])
+
+
+@case({"N": 100})
+def barriers_and_extents(X: T.Tensor[("N",), "int32"], Y: T.Tensor[("N",), "int32"]):
+    with T.Kernel(T.ceildiv(N, 64), 1, threads=64):
+        bx, by = T.get_block_bindings()
+        n, = T.get_thread_extents()
+        gx, gy = T.get_block_extents()
+        tile = T.alloc_shared((64,), "int32")
+        T.copy(X[bx * 64], tile)
+        T.sync_threads(barrier_id=1)
+        T.sync_threads(barrier_id=2, arrive_count=64)
+        for i in T.Parallel(64):
+            Y[bx * 64 + i] = tile[63 - i] + n * 1000 + gx * 100 + gy * 10 + by

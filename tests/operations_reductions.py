@@ -249,6 +249,50 @@ def maxima_without_nan(
                 Y[by * 8 + i, j] = T.max(tile[i, j], other[i, j]) + 2.0 * T.min(other[i, j], tile[i, j])
 
 
+@case({"M": 20}, op=("max", "min", "absmax"), dim=(0, 1), where=("fragment", "shared"), clear=(True, False))
+def with_nan(op, dim, where, clear):
+    """NaN in one element of a row or column, or in the result before, is NaN in the result; elsewhere it is not."""
+    length = 16 if dim else 64
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M, 64), "float32"), B: T.Tensor((T.ceildiv(M, 16), length), "float32"),
+               C: T.Tensor((T.ceildiv(M, 16), length), "float32")):
+        with T.Kernel(T.ceildiv(M, 16), threads=64) as by:
+            tile = T.alloc_fragment((16, 64), "float32") if where == "fragment" else T.alloc_shared((16, 64), "float32")
+            result = T.alloc_fragment((length,), "float32")
+            for i, j in T.Parallel(16, 64):
+                nothing = i * 7 % 16 == 3 and j == i or i == 5 and j == 40
+                tile[i, j] = T.infinity() - T.infinity() if nothing else A[by * 16 + i, j]
+            for k in T.Parallel(length):
+                result[k] = T.infinity() - T.infinity() if k == 2 else 0.25
+            T.reduce(tile, result, op, dim=dim, clear=clear, batch=2, nan_propagate=True)
+            for k in T.Parallel(length):
+                B[by, k] = T.cast(T.isnan(result[k]), "float32")
+                C[by, k] = 0.0 if T.isnan(result[k]) else result[k]
+
+    return kernel
+
+
+@case({}, op=("max",), dtype=("int32", "float16", "float64"))
+def with_nan_by_name(op, dtype):
+    held = "float32" if dtype == "float16" else dtype
+
+    @T.prim_func
+    def kernel(A: T.Tensor((12, 40), dtype), B: T.Tensor((12, 3), held)):
+        with T.Kernel(1, threads=64) as _:
+            local = T.alloc_fragment((12, 40), held)
+            result = T.alloc_fragment((12, 1), held)
+            T.copy(A, local)
+            T.reduce_max(local, result, dim=1, nan_propagate=True)
+            T.copy(result, B[:, 0:1])
+            T.reduce_min(local, result, nan_propagate=True)
+            T.copy(result, B[:, 1:2])
+            T.reduce_absmax(local, result, batch=4, nan_propagate=False)
+            T.copy(result, B[:, 2:3])
+
+    return kernel
+
+
 @case({}, op=("sum", "max"), dim=(0, 1))
 def of_parts_of_shared_tiles(op, dim):
     kept = 16 if dim else 32

@@ -88,3 +88,16 @@ def scan_of_a_part(A: T.Tensor[(3, 8, 32), "float32"], B: T.Tensor[(3, 8, 32), "
         T.copy(A, tile)
         T.cumsum(tile[1, :, 8:24], dim=2)
         T.copy(tile, B)
+
+
+@case({})
+def along_the_first_dimension(A: T.Tensor[(12, 40), "float32"], B: T.Tensor[(12, 40), "float32"]):
+    """Without `dim` a scan goes along dimension 0."""
+    with T.Kernel(1, threads=64) as _:
+        local = T.alloc_fragment((12, 40), "float32")
+        other = T.alloc_shared((12, 40), "float32")
+        T.copy(A, local)
+        T.cumsum(local)
+        T.copy(local, other)
+        T.cummax(other, reverse=True)
+        T.copy(other, B)

@@ -11,7 +11,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "language.md"
 
 # The names of TileLang 0.1.13 that people use, by what they are about.
 PROGRAM = "prim_func macro Tensor Kernel const empty dynamic get_thread_binding get_block_binding get_thread_extent " \
-    "get_block_extent"
+    "get_block_extent get_thread_bindings get_block_bindings get_thread_extents get_block_extents"
 BUFFERS = "alloc_shared alloc_fragment alloc_local alloc_var alloc_global reshape view"
 TILES = "copy ptx_wait_group async_copy fill clear gemm GemmWarpPolicy"
 LOOPS = "Parallel Pipelined serial unroll vectorized Serial Unroll Vectorized grid Persistent " \

@@ -25,6 +25,14 @@ def raw(X: T.Tensor[("N",), "float32"], Y: T.Tensor[("N",), "float32"], Z: T.Ten
             Y[b * 128 + i] = T.call_extern("float32", "twice", s[127 - i] * 0.5)
 
 
+def with_prelude(X: T.Tensor[("N",), "float32"], Y: T.Tensor[("N",), "float32"]):
+    with T.Kernel(T.ceildiv(N, 64), threads=64, prelude="constexpr float FACTOR = 3.0f;") as b:
+        for i in T.Parallel(64):
+            y = T.alloc_var("float32")
+            T.Raw("{y} = FACTOR * {x};", writes="y", x=X[b * 64 + i], y=y)
+            Y[b * 64 + i] = y
+
+
 def made(function, target):
     return tilegen.jit(function).specialised(target, None)
 
@@ -38,6 +46,15 @@ def test_lines_run_where_they_stand(target):
     tiles = numpy.pad(X, (0, 56)).reshape(2, 128) + 1
     assert (Z == 2 * tiles.reshape(-1)[:200]).all()
     assert (Y == tiles[:, ::-1].reshape(-1)[:200]).all()
+
+
+@pytest.mark.parametrize("target", ["cuda", "hip", "maca", "cpu"])
+def test_a_prelude_stands_before_the_kernel(target):
+    how = made(with_prelude, target)
+    X = numpy.arange(100, dtype="float32")
+    Y = numpy.empty_like(X)
+    (how.loaded if target == "cpu" else how.emulated)(X, Y)
+    assert (Y == 3 * X).all() and how.source.index("FACTOR = 3") < how.source.index("FACTOR *")
 
 
 def test_operands_keep_their_meaning_in_any_text():

@@ -52,6 +52,38 @@ def test_shuffles(target, n):
     numpy.testing.assert_array_equal(z[1], numpy.arange(128) // width)
 
 
+def shuffles_in_groups(X: T.Tensor[(128,), "float16"], Y: T.Tensor[(4, 128), "float32"], Z: T.Tensor[(4, 128), "int32"]):
+    with T.Kernel(T.ceildiv(128, 128), 1, threads=(64, 2)):
+        tx, ty = T.get_thread_bindings()
+        bx, by = T.get_block_bindings()
+        n, m = T.get_thread_extents()
+        gx, gy = T.get_block_extents()
+        at = ty * n + tx
+        x = X[at + bx + by]
+        Y[0, at] = T.shfl_xor(x, 5, width=8) + T.shfl_xor(x, 9, width=8, mask=-1)
+        Y[1, at] = T.shfl_up(x, 3, width=8)
+        Y[2, at] = T.shfl_down(x, 2, width=4)
+        Y[3, at] = T.shfl_sync(x, at + 7, width=16, mask=0xFFFFFFFF)
+        Z[0, at] = n
+        Z[1, at] = m
+        Z[2, at] = gx + gy * 10
+        Z[3, at] = at
+
+
+@every_gpu
+def test_shuffles_in_groups(target):
+    """Groups of lanes smaller than a warp, and the indices of a block of two extents."""
+    x = numpy.random.default_rng(0).integers(1, 9, 128).astype("float16")
+    y, z = numpy.full((4, 128), -1, "float32"), numpy.full((4, 128), -1, "int32")
+    emulated(shuffles_in_groups, target, x, y, z)
+    at = numpy.arange(128)
+    own = (x[at ^ 5] + x, x[numpy.where(at % 8 < 3, at, at - 3)], x[numpy.where(at % 4 < 2, at + 2, at) % 128],
+           x[at // 16 * 16 + (at + 7) % 16])
+    for k, expected in enumerate(own):
+        numpy.testing.assert_array_equal(y[k], expected)
+    numpy.testing.assert_array_equal(z, numpy.stack([at * 0 + 64, at * 0 + 2, at * 0 + 11, at]))
+
+
 def lane_votes(X: T.Tensor[(128,), "int32"], Y: T.Tensor[(4, 128), "int32"]):
     with T.Kernel(1, threads=128) as _:
         tx = T.get_thread_binding(0)

@@ -69,3 +69,16 @@ def tile_shape_that_is_a_number(A: T.Tensor[(64, 64), "float16"]):
         x = T.alloc_shared((64, 64), "float16")
         y = T.alloc_fragment((64, 64), "float32")
         T.gemm_warp(x, x, y, tile_shape=64)  # error: TG0005 a pair (rows, columns)
+
+
+def group_of_three_lanes(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1, threads=32):
+        A[0] = T.shfl_xor(A[1], 1, width=3)  # error: TG0005 width is a power of two up to 32
+
+
+def a_sum_that_propagates(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        tile = T.alloc_fragment((64,), "float32")
+        total = T.alloc_fragment((1,), "float32")
+        T.copy(A, tile)
+        T.reduce(tile, total, "sum", nan_propagate=True)  # error: TG0005 nan_propagate is about maxima and minima

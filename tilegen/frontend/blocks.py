@@ -41,7 +41,7 @@ def _launch(parser: Parser, node: ast.With, item: ast.withitem, launch: Launch) 
     with parser.block("kernel") as block:
         own = [builder.unique(name if name != "_" else f"b{'xyz'[k]}") for k, name in enumerate(names)]
         builder.block_vars = tuple(ir.Var(name, kind="block", loc=loc) for name in own)
-        for name, var in zip(names, builder.block_vars):
+        for name, var in zip(names, builder.block_vars if item.optional_vars else ()):
             parser.bind(name, var, item.context_expr)
         _carry_variables(parser, node)
         parser.body(node.body)

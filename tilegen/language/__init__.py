@@ -11,11 +11,14 @@ from tilegen.language.asynchronous import copy_async, ptx_wait_group, sync
 from tilegen.language.atomics import (
     atomic_add, atomic_addx2, atomic_addx4, atomic_max, atomic_min, atomic_or,
 )
+from tilegen.language.bindings import (
+    get_block_binding, get_block_bindings, get_block_extent, get_block_extents, get_thread_binding,
+    get_thread_bindings, get_thread_extent, get_thread_extents,
+)
 from tilegen.language.debug import assume, device_assert, print, sync_threads
 from tilegen.language.layouts import Fragment, Layout, annotate_layout
 from tilegen.language.loops import (
-    Kernel, Parallel, Persistent, PersistentTileScheduler, Pipelined, get_block_binding, get_block_extent,
-    get_thread_binding, get_thread_extent, grid, loop_break, serial, unroll, vectorized,
+    Kernel, Parallel, Persistent, PersistentTileScheduler, Pipelined, grid, loop_break, serial, unroll, vectorized,
 )
 from tilegen.language.math import (
     abs, acos, acosh, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_not, bitwise_or, bitwise_xor,

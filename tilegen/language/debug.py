@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilegen import ir
+from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.language.builder import current, operation
 from tilegen.language.text import describe
-from tilegen.language.values import as_condition, as_expr, as_region, is_scalar
+from tilegen.language.values import as_condition, as_expr, as_number, as_region, is_scalar
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,17 @@ def _is_known_at_launch(node: ir.Node) -> bool:
 
 
 @operation()
-def sync_threads() -> None:
-    """A barrier of all threads of the block. Tile operations place their own."""
+def sync_threads(barrier_id=None, arrive_count=None) -> None:
+    """A barrier of all threads of the block. Tile operations place their own.
+
+    barrier_id changes nothing. Raises TG0204 for an arrive_count that is not the number of threads: barriers of a part
+    of the block exist on no target but cuda.
+    """
     builder = current()
+    if barrier_id is not None:
+        as_number(barrier_id, "barrier_id", builder.argument("barrier_id"))
+    if arrive_count is not None and builder.number(arrive_count) != builder.number(arith.product(builder.threads)):
+        raise TilegenError("TG0204", "T.sync_threads: a barrier of a part of the block",
+                           builder.argument("arrive_count"),
+                           "let all threads come to T.sync_threads(); those of a warp exchange values by T.shfl_*")
     builder.emit(ir.Sync("asked for by T.sync_threads", loc=builder.loc))

@@ -11,6 +11,7 @@ from typing import Any
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.language.builder import current, operation
+from tilegen.language.raw import import_source
 from tilegen.language.values import as_index, as_number, as_shape
 
 
@@ -53,13 +54,16 @@ class PersistentLoop:
 
 
 @operation("function")
-def Kernel(*blocks, threads=128) -> Launch:
+def Kernel(*blocks, threads=128, prelude=None) -> Launch:
     """Launches a grid of 1 to 3 extents: `with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM)) as (bx, by):`.
 
-    threads is their number per block, or a tuple (x, y, z). Raises TG0005 for
-    more than three extents, TG0110 for an extent that is not positive.
+    threads is their number per block, or a tuple (x, y, z). prelude is text of the target's own language, which stands
+    before the kernel as that of T.import_source does. Raises TG0005 for more than three extents, TG0110 for an extent
+    that is not positive.
     """
     builder = current()
+    if prelude is not None:
+        import_source(prelude)
     if not 1 <= len(blocks) <= 3:
         raise TilegenError("TG0005", f"T.Kernel takes 1 to 3 grid extents, not {len(blocks)}", builder.loc,
                            "fold the others into one: b // heads, b % heads")
@@ -266,44 +270,3 @@ def PersistentTileScheduler(num_m, num_n, num_workers, swizzle_size=8, column_ma
         raise TilegenError("TG0110", "swizzle_size is not positive", builder.argument("swizzle_size"))
     loop = PersistentLoop(domain[::-1] if columns_first else domain, workers, ir.Const(0), group)
     return TileScheduler(loop, columns_first)
-
-
-@operation()
-def get_thread_extent(dim=0) -> ir.Expr:
-    """The number of threads of a block along x (dim 0), y or z; 1 where T.Kernel has no such extent."""
-    return _extent("T.get_thread_extent", dim, current().threads)
-
-
-@operation()
-def get_block_extent(dim=0) -> ir.Expr:
-    """The number of blocks of the grid along x (dim 0), y or z; 1 where T.Kernel has no such extent."""
-    return _extent("T.get_block_extent", dim, current().grid)
-
-
-def _extent(name: str, dim, extents: tuple[ir.Expr, ...]) -> ir.Expr:
-    number = as_number(dim, "dim")
-    if number not in (0, 1, 2):
-        raise TilegenError("TG0005", f"{name}: dim is 0, 1 or 2, not {number}", current().argument("dim"))
-    return extents[int(number)] if number < len(extents) else ir.Const(1)
-
-
-@operation()
-def get_thread_binding(dim=0) -> ir.Var:
-    """The index of this thread in its block, along x (dim 0), y or z."""
-    number = as_number(dim, "dim")
-    if number not in (0, 1, 2):
-        raise TilegenError("TG0005", f"T.get_thread_binding: dim is 0, 1 or 2, not {number}",
-                           current().argument("dim"))
-    return ir.Var(f"thread_{'xyz'[int(number)]}", kind="thread")
-
-
-@operation()
-def get_block_binding(dim=0) -> ir.Var:
-    """The index of this block in the grid, along x (dim 0), y or z."""
-    builder = current()
-    number = as_number(dim, "dim")
-    if number not in range(len(builder.block_vars)):
-        raise TilegenError("TG0005", f"T.get_block_binding: the grid has {len(builder.block_vars)} "
-                           "dimensions, "
-                           f"so that there is no dim {number}", builder.argument("dim"))
-    return builder.block_vars[int(number)]

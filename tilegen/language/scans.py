@@ -18,7 +18,7 @@ def _scan(op: str, src, dst, dim, reverse) -> None:
 
 
 @operation(takes_tiles=True)
-def cumsum(src, dst=None, dim=-1, reverse=False) -> None:
+def cumsum(src, dst=None, dim=0, reverse=False) -> None:
     """dst[i] = src[0] + ... + src[i] along `dim`; with reverse, from the end. Without dst, in place.
 
     Both are fragments or shared tiles of one shape; sums are kept in dst's compute dtype. Raises TG0101
@@ -28,6 +28,6 @@ def cumsum(src, dst=None, dim=-1, reverse=False) -> None:
 
 
 @operation(takes_tiles=True)
-def cummax(src, dst=None, dim=-1, reverse=False) -> None:
+def cummax(src, dst=None, dim=0, reverse=False) -> None:
     """dst[i] = the maximum of src[0], ..., src[i] along `dim`. Operands and errors as in T.cumsum."""
     _scan("max", src, dst, dim, reverse)

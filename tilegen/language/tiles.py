@@ -89,14 +89,18 @@ def clear(buffer) -> None:
 
 @operation(takes_tiles=True)
 def gemm(A, B, C, transpose_A=False, transpose_B=False, policy=GemmWarpPolicy.Square,
-         clear_accum=False, k_pack=1) -> None:
+         clear_accum=False, k_pack=1, mbar=None) -> None:
     """C += A @ B, accumulated in C's dtype; with clear_accum C = A @ B.
 
     A is (M, K), or (K, M) with transpose_A; B is (K, N), or (N, K) with transpose_B; C is a fragment (M, N).
     A and B are shared tiles or fragments of one dtype. Raises TG0104 where the sizes do not fit, TG0102
-    for dtypes that differ, TG0103 for a wrong scope. k_pack is a hint for AMD targets.
+    for dtypes that differ, TG0103 for a wrong scope. k_pack is a hint for AMD targets. mbar, the mbarrier of a product
+    in tensor memory, is TG0204: products end before the next statement.
     """
     builder = current()
+    if mbar is not None:
+        raise TilegenError("TG0204", "T.gemm: mbar is for products in tensor memory, which no target has here",
+                           builder.argument("mbar"), "leave it out: the product is complete for the next statement")
     regions = [as_region(value, f"T.gemm: {name}", builder.argument(name))
                for name, value in (("A", A), ("B", B), ("C", C))]
     if not isinstance(policy, GemmWarpPolicy):

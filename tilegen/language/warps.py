@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from tilegen import ir
+from collections.abc import Callable
+
+from tilegen import arith, ir
 from tilegen.dtypes import DType, bool_, uint32, uint64
 from tilegen.errors import TilegenError
 from tilegen.language.builder import current, operation
 from tilegen.language.text import describe
-from tilegen.language.values import as_condition, as_expr, as_index
+from tilegen.language.values import as_condition, as_expr, as_index, as_number
 
 
 def _call(name: str, arguments: tuple[ir.Expr, ...], dtype: DType, result: str) -> ir.Expr:
@@ -29,40 +31,95 @@ def _shuffle(name: str, value, places: tuple = ()) -> ir.Expr:
     return _call(name, (x, *(as_index(place) for place in places)), dtype, "received")
 
 
-@operation()
-def get_lane_idx() -> ir.Var:
-    """The number of this thread in its warp (wave), 0 to 31 or 63."""
-    return ir.Var("thread_lane", kind="thread")
+_LANE = ir.Var("thread_lane", kind="thread")
+
+
+def _refuse(name: str, value, wanted: tuple, help_text: str) -> None:
+    if value not in wanted:
+        raise TilegenError("TG0204", f"{name} cannot be {describe(value)} here", current().argument(name), help_text)
+
+
+def _require_all(mask) -> None:
+    """TG0204 for a mask that leaves lanes out."""
+    _refuse("mask", current().number(mask) if mask is not None else None, (None, -1, 2**32 - 1),
+            "leave it out: all lanes of the warp take part")
+
+
+def _group(width) -> ir.Expr | None:
+    """The number of lanes that a shuffle stays in; None for the whole warp. Raises TG0005."""
+    if width is None:
+        return None
+    number = as_number(width, "width", current().argument("width"))
+    if number not in (1, 2, 4, 8, 16, 32):
+        raise TilegenError("TG0005", f"width is a power of two up to 32, not {number}", current().argument("width"),
+                           "leave it out for the whole warp")
+    return ir.Const(number)
 
 
 @operation()
-def get_warp_idx() -> ir.Var:
-    """The number of this thread's warp (wave) in its block."""
+def get_lane_idx(warp_size=None) -> ir.Var:
+    """The number of this thread in its warp (wave), 0 to 31 or 63. Raises TG0204 for a warp_size."""
+    _refuse("warp_size", warp_size, (None,), "the target decides; T.get_thread_binding() % n counts in groups of n")
+    return _LANE
+
+
+@operation()
+def get_warp_idx(warp_size=None) -> ir.Var:
+    """The number of this thread's warp (wave) in its block. Raises TG0204 for a warp_size."""
+    _refuse("warp_size", warp_size, (None,), "the target decides; T.get_thread_binding() // n counts groups of n")
     return ir.Var("thread_warp", kind="thread")
 
 
 @operation()
-def shfl_sync(value, lane) -> ir.Expr:
-    """`value` of the lane number `lane`. All threads of the warp have to come this way. Raises TG0102 for bool."""
+def shfl_sync(value, lane, width=None, mask=None) -> ir.Expr:
+    """`value` of the lane number `lane`; with width, of that lane among groups of so many lanes.
+
+    All threads of the warp have to come this way. Raises TG0102 for bool, TG0005 for a width that is no power of two,
+    TG0204 for a mask that leaves lanes out.
+    """
+    _require_all(mask)
+    group, lane = _group(width), as_index(lane, current().argument("lane"))
+    if group is not None:
+        lane = arith.add(arith.subtract(_LANE, arith.modulo(_LANE, group)), arith.modulo(lane, group))
     return _shuffle("shfl_sync", value, (lane,))
 
 
 @operation()
-def shfl_xor(value, offset) -> ir.Expr:
-    """`value` of the lane whose number differs in the bits of `offset`. As T.shfl_sync."""
-    return _shuffle("shfl_xor", value, (offset,))
+def shfl_xor(value, offset, width=None, mask=None) -> ir.Expr:
+    """`value` of the lane whose number differs in the bits of `offset`; the own one where that lane is outside of a
+    group of width lanes. As T.shfl_sync."""
+    _require_all(mask)
+    return _inside("shfl_xor", value, offset, width, lambda by, at, group: arith.less(by, group))
 
 
 @operation()
-def shfl_up(value, offset) -> ir.Expr:
-    """`value` of the lane `offset` below; the own one where there is none. As T.shfl_sync."""
-    return _shuffle("shfl_up", value, (offset,))
+def shfl_up(value, offset, width=None, mask=None) -> ir.Expr:
+    """`value` of the lane `offset` below; the own one where there is none, in a group of width lanes. As
+    T.shfl_sync."""
+    _require_all(mask)
+    return _inside("shfl_up", value, offset, width, lambda by, at, group: arith.binary(">=", at, by))
 
 
 @operation()
-def shfl_down(value, offset) -> ir.Expr:
-    """`value` of the lane `offset` above; the own one where there is none. As T.shfl_sync."""
-    return _shuffle("shfl_down", value, (offset,))
+def shfl_down(value, offset, width=None, mask=None) -> ir.Expr:
+    """`value` of the lane `offset` above; the own one where there is none, in a group of width lanes. As
+    T.shfl_sync."""
+    _require_all(mask)
+    return _inside("shfl_down", value, offset, width, lambda by, at, group: arith.less(arith.add(at, by), group))
+
+
+def _inside(name: str, value, offset, width, reached: Callable[[ir.Expr, ir.Expr, ir.Expr], ir.Expr]) -> ir.Expr:
+    """What comes from a lane of the same group, else the own value; `reached` says which, from the offset, the place of
+    the lane in its group, and the size of a group."""
+    builder, group = current(), _group(width)
+    if group is None:
+        return _shuffle(name, value, (offset,))
+    own = builder.let("own", as_expr(value, loc=builder.argument("value")))
+    by = as_index(offset, builder.argument("offset"))
+    received = _shuffle(name, own, (by,))
+    test = reached(by, arith.modulo(_LANE, group), group)
+    return ir.Select(test, received, own if own.dtype == received.dtype else ir.Cast(own, received.dtype),
+                     received.dtype)
 
 
 @operation()
