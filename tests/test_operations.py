@@ -1,6 +1,7 @@
 """Every operation on every target, against the interpreter: the text for a GPU runs in the emulator."""
 
-import operations_control  # noqa: F401  (each of these registers its kernels)
+import operations_combined  # noqa: F401  (each of these registers its kernels)
+import operations_control  # noqa: F401
 import operations_copies  # noqa: F401
 import operations_elementwise  # noqa: F401
 import operations_launches  # noqa: F401

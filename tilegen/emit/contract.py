@@ -92,7 +92,7 @@ def line_map(text: str, source: str) -> dict[str, list[int]]:
             found.append((match.group(1), number))
     result: dict[str, list[int]] = {}
     for (key, first), following in zip(found, [*(n for _, n in found[1:]), None]):
-        last = (following or _end_of_function(lines, first)) - 1
+        last = min(following or len(lines) + 1, _end_of_function(lines, first)) - 1
         if key in result:
             result[key] = [min(result[key][0], first), max(result[key][1], last)]
         else:

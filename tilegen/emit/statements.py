@@ -178,6 +178,8 @@ class Emitter:
         if plan.guard is not None:
             text = block(f"if ({self.expr(plan.guard)})", text)
         text = self.around(list(plan.loops), text)
+        if not plan.loops and plan.guard is None and any(isinstance(s, ir.Alloc) for s in plan.body):
+            text = f"{{\n{indent(text)}\n}}"              # its names are its own
         if plan.whole is not None:
             text = self._two_paths(plan, text)
         if plan.lets:

@@ -8,9 +8,10 @@ from typing import Any
 from tilegen import arith, ir
 from tilegen.dtypes import bool_
 from tilegen.errors import TilegenError
+from tilegen.language.arithmetic import convert
 from tilegen.language.builder import Builder, current, operation
 from tilegen.language.text import describe
-from tilegen.language.values import is_number, literal
+from tilegen.language.values import as_expr, is_scalar
 
 _COUNTED = ("loop", "block", "knob", "size", "thread")       # never negative
 
@@ -23,13 +24,18 @@ def annotate_safe_value(values) -> None:
     TG0004 for what is no dict of tensors and numbers, TG0103 for other memory than global.
     """
     builder = current()
-    if not isinstance(values, dict) or not all(is_number(value) for value in values.values()):
+    if not isinstance(values, dict) or not all(_is_fixed(value) for value in values.values()):
         raise TilegenError("TG0004", "T.annotate_safe_value takes a dict: {tensor: number}", builder.argument("values"))
     for buffer, value in values.items():
         if not isinstance(buffer, ir.Buffer) or buffer.scope != "global":
             raise TilegenError("TG0103", f"T.annotate_safe_value is about global tensors, not {describe(buffer)}",
                                builder.argument("values"), "reads outside of a tile are errors")
-        builder.safe_values[buffer.name] = literal(value, buffer.dtype)
+        builder.safe_values[buffer.name] = convert(as_expr(value, buffer.dtype), buffer.dtype.compute)
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a value is a number, or made of numbers, knobs and sizes."""
+    return is_scalar(value) and not any(isinstance(n, ir.Load) for n in ir.walk(as_expr(value)))
 
 
 def with_safe_values(statements: tuple[ir.Stmt, ...], builder: Builder) -> tuple[ir.Stmt, ...]:

@@ -26,11 +26,14 @@ def plan_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, b
               spare: dict[str, ir.Expr | None] = {}) -> NestPlan:
     """Loops over `vars` around `body`; the last one in steps of a vector where it can be. From the limits
     in `spare` on, nobody needs the results."""
+    vars, extents, body = _without_single_turns(vars, extents, body)
     names = {v.name for v in vars}
     for var, extent in zip(vars, extents):
         planner.known.ranges[var.name] = (0, arith.bounds(extent, planner.known.ranges)[1] - 1)
         planner.known.limits[var.name] = extent
     bounds = find_bounds(inline_indices(body), names, planner.known)
+    if not vars:
+        return name_places(planner, _scalar_nest(planner, (), [], bounds, "a single element"))
     free = spare.get(vars[-1].name) is not None and not bounds.limits.get(vars[-1].name)
     for name, limit in spare.items():
         if limit is not None:
@@ -43,6 +46,15 @@ def plan_nest(planner: CpuPlanner, scope: Scope, vars: Vars, extents: Extents, b
     except CannotVectorise as refusal:
         reason = f"a loop over single elements: {refusal}"
     return name_places(planner, _scalar_nest(planner, vars, stops, bounds, reason))
+
+
+def _without_single_turns(vars: Vars, extents: Extents, body) -> tuple[Vars, Extents, tuple[ir.Stmt, ...]]:
+    """The nest without loops of one turn."""
+    single = {v.name: ir.Const(0) for v, extent in zip(vars, extents) if extent == ir.Const(1)}
+    if not single:
+        return vars, extents, body
+    kept = [(v, extent) for v, extent in zip(vars, extents) if v.name not in single]
+    return tuple(v for v, _ in kept), tuple(extent for _, extent in kept), arith.fold(ir.substitute(body, single))
 
 
 def _words(count: int) -> list[str]:

@@ -185,7 +185,4 @@ class _Nest:
         return self.planner.placed(ir.Store(self.result.buffer, self.result.indices, value))
 
     def nest(self, loops: tuple[Loop, ...], body: tuple[ir.Stmt, ...], reason: str) -> NestPlan:
-        if not loops:                    # names of a single result need a block of their own
-            once = ir.Var(self.planner.fresh("row"), kind="loop")
-            loops = (Loop(once, ir.Const(0), ir.Const(1), ir.Const(1)),)
         return NestPlan(loops, body, reason=reason)

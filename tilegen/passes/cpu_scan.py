@@ -38,8 +38,6 @@ def plan_scan(planner: CpuPlanner, scope: Scope, scan: ir.Scan) -> ir.Stmt:
             ir.For("serial", counters[scan.dim], ir.Const(0), extent, ir.Const(1), step))
     others = [d for d in range(rank) if d != scan.dim]
     loops = tuple(Loop(counters[d], ir.Const(0), scan.src.extents[d], ir.Const(1)) for d in others)
-    if not loops:                        # the running value needs a block of its own
-        loops = (Loop(ir.Var(planner.fresh("once"), kind="loop"), ir.Const(0), ir.Const(1), ir.Const(1)),)
     return replace(scan, plan=NestPlan(loops, body, reason="each value needs the one before it"))
 
 
