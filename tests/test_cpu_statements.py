@@ -153,3 +153,22 @@ def test_a_kernel_may_use_the_names_of_helpers():
     agrees(fill_all, dict(N=40), 0)
     text = emitted(fill_all)
     assert "::fill(t.fill, 0.0f);" in text and "static inline float32x8 exp2(" not in text
+
+
+def test_a_view_in_other_elements_is_not_reordered():
+    """Values that go into a tile as integers and are moved as floats: the compiler has to know that both are one memory."""
+    def kernel(A: T.Tensor[(8, 16), "int64"], B: T.Tensor[(8, 16), "int64"]):
+        with T.Kernel(1, threads=32) as _:
+            tile = T.alloc_shared((8, 16), "int64")
+            T.copy(A, tile)
+            bits = T.view(tile, dtype="float32")
+            for i in T.Parallel(8):
+                first = bits[i, 0]
+                bits[i, 0] = bits[i, 1]
+                bits[i, 1] = first
+            T.copy(tile, B)
+
+    A = numpy.arange(5, 133).reshape(8, 16)
+    B = numpy.zeros_like(A)
+    tilegen.jit(kernel).specialised("cpu", None).loaded(A, B)
+    assert (B[:, 0] == A[:, 0] << 32).all() and (B[:, 1:] == A[:, 1:]).all()

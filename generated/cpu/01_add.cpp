@@ -89,7 +89,7 @@ extern "C" void add(const float* __restrict__ A, const float* __restrict__ B, fl
 //     {"name": "B", "dtype": "float32", "shape": ["M", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"],
 //   "source": "01_add.py:10", "ir": "sha256:39d6c880da6d3461",
-//   "map": {"14": [63, 77], "13": [78, 83]}}
+//   "map": {"14": [63, 70], "13": [78, 83]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

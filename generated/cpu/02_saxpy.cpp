@@ -109,7 +109,7 @@ extern "C" void saxpy(float alpha, const float* __restrict__ x, float* __restric
 //     "shape": ["n"], "access": "read"}, {"name": "y", "dtype": "float32", "shape": ["n"],
 //     "access": "readwrite"}], "sizes": ["n"], "source": "02_saxpy.py:10",
 //   "ir": "sha256:42f741a90530eccc",
-//   "map": {"15": [76, 79], "16": [80, 83], "17": [84, 88], "19": [89, 98], "12": [99, 103]}}
+//   "map": {"15": [76, 79], "16": [80, 83], "17": [84, 88], "19": [89, 91], "12": [99, 103]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -98,7 +98,7 @@ extern "C" void transpose(const float* __restrict__ A, float* __restrict__ B, in
 //   "params": [{"name": "A", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "B", "dtype": "float32", "shape": ["N", "M"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "03_transpose.py:10", "ir": "sha256:7fb110a6d841499d",
-//   "map": {"13": [70, 76], "14": [77, 87], "11": [88, 93]}}
+//   "map": {"13": [70, 76], "14": [77, 80], "11": [88, 93]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

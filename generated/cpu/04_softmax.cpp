@@ -219,7 +219,7 @@ extern "C" void softmax(const float* __restrict__ X, float* __restrict__ Y, int 
 //   "sizes": ["M", "N"], "requires": ["N <= BN"], "source": "04_softmax.py:10",
 //   "ir": "sha256:13675167a5e834eb",
 //   "map": {"17": [139, 144], "18": [145, 150], "20": [151, 167], "21": [168, 172], "23": [173,
-//     185], "24": [186, 190], "26": [191, 195], "28": [196, 207], "13": [208, 212]}}
+//     185], "24": [186, 190], "26": [191, 195], "28": [196, 200], "13": [208, 212]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -63,13 +63,13 @@ typedef int int32x8 __attribute__((vector_size(32)));
 
 static inline int32x8 lane_numbers() { return int32x8{0, 1, 2, 3, 4, 5, 6, 7}; }
 
+template <class T> static inline T reciprocal_sqrt(T x) { return 1 / std::sqrt(x); }
+
 static inline void store_float32_first(float* p, float32x8 x, int count)
 {
     if (count >= 8) return store_float32(p, x);
     _mm256_maskstore_ps(p, first_lanes(count), x);
 }
-
-static inline float32x8 rsqrt(float32x8 x) { return 1.0f / _mm256_sqrt_ps(x); }
 
 // ---- Tiles: one set for each thread ------------------------------------------------------------
 struct Tiles {
@@ -98,7 +98,7 @@ static void layernorm_block(Tiles& t, const float* __restrict__ X, const float* 
         store_float32(&t.X_local[0][col], load_float32_first(&X[row * N + col], count - col));
 
     // 05_layernorm.py:22  T.reduce_sum(X_local, mean, dim=1)
-    for (int row_ = 0; row_ < 1; ++row_) {
+    {
         float32x8 sum[PARTIALS] = {};
         for (int col = 0; col < BN; col += PARTIALS * LANES)
             #pragma GCC unroll 8
@@ -111,16 +111,15 @@ static void layernorm_block(Tiles& t, const float* __restrict__ X, const float* 
     }
 
     // 05_layernorm.py:23  for i, j in T.Parallel(1, BN):
-    for (int i = 0; i < 1; ++i)
-        for (int j = 0; j < BN; j += LANES) {
-            store_float32(&t.X_local[i][j], j + lane_numbers() < N
-                          ? load_float32(&t.X_local[i][j]) - t.mean[i] / N : broadcast(0.0f));
-            store_float32(&t.square[i][j],
-                          load_float32(&t.X_local[i][j]) * load_float32(&t.X_local[i][j]));
-        }
+    for (int j = 0; j < BN; j += LANES) {
+        store_float32(&t.X_local[0][j], j + lane_numbers() < N
+                      ? load_float32(&t.X_local[0][j]) - t.mean[0] / N : broadcast(0.0f));
+        store_float32(&t.square[0][j],
+                      load_float32(&t.X_local[0][j]) * load_float32(&t.X_local[0][j]));
+    }
 
     // 05_layernorm.py:26  T.reduce_sum(square, variance, dim=1)
-    for (int row_ = 0; row_ < 1; ++row_) {
+    {
         float32x8 sum[PARTIALS] = {};
         for (int col = 0; col < BN; col += PARTIALS * LANES)
             #pragma GCC unroll 8
@@ -133,10 +132,7 @@ static void layernorm_block(Tiles& t, const float* __restrict__ X, const float* 
     }
 
     // 05_layernorm.py:27  for i in T.Parallel(1):
-    for (int i = 0; i < 1; i += LANES)
-        store_float32_first(&t.variance[i],
-                            rsqrt(load_float32_first(&t.variance[i], 1 - i) / float(N) + eps),
-                            1 - i);
+    t.variance[0] = reciprocal_sqrt(t.variance[0] / N + eps);
 
     // 05_layernorm.py:29  T.copy(weight[0], scale)
     for (int col = 0; col < BN; col += LANES)
@@ -147,11 +143,10 @@ static void layernorm_block(Tiles& t, const float* __restrict__ X, const float* 
         store_float32(&t.shift[col], load_float32_first(&bias[col], count - col));
 
     // 05_layernorm.py:31  for i, j in T.Parallel(1, BN):
-    for (int i = 0; i < 1; ++i)
-        for (int j = 0; j < BN; j += LANES)
-            store_float32(&t.X_local[i][j],
-                          load_float32(&t.X_local[i][j]) * t.variance[i]
-                          * load_float32(&t.scale[j]) + load_float32(&t.shift[j]));
+    for (int j = 0; j < BN; j += LANES)
+        store_float32(&t.X_local[0][j],
+                      load_float32(&t.X_local[0][j]) * t.variance[0] * load_float32(&t.scale[j])
+                      + load_float32(&t.shift[j]));
 
     // 05_layernorm.py:33  T.copy(X_local, Y[row, 0])
     for (int col = 0; col < count; col += LANES)
@@ -178,9 +173,9 @@ extern "C" void layernorm(const float* __restrict__ X, const float* __restrict__
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "Y", "dtype": "float32",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"], "requires": ["N <= BN"],
 //   "source": "05_layernorm.py:10", "ir": "sha256:e50248b340d605c3",
-//   "map": {"21": [96, 99], "22": [100, 112], "23": [113, 121], "26": [122, 134], "27": [135,
-//     140], "29": [141, 144], "30": [145, 148], "31": [149, 155], "33": [156, 166], "14": [167,
-//     171]}}
+//   "map": {"21": [96, 99], "22": [100, 112], "23": [113, 120], "26": [121, 133], "27": [134,
+//     136], "29": [137, 140], "30": [141, 144], "31": [145, 150], "33": [151, 153], "14": [162,
+//     166]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -195,7 +195,7 @@ extern "C" void matmul(const float* __restrict__ A, const float* __restrict__ B,
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:b92127f5845578c5",
 //   "map": {"17": [153, 154], "18": [155, 156], "19": [157, 159], "20": [160, 161], "21": [162,
-//     168], "22": [169, 181], "13": [182, 187]}}
+//     168], "22": [169, 173], "13": [182, 187]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

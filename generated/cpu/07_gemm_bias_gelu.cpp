@@ -302,7 +302,7 @@ extern "C" void linear_gelu(const float16* __restrict__ A, const float16* __rest
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:e8a3483b9863b258",
 //   "map": {"20": [245, 246], "21": [247, 248], "22": [249, 251], "23": [252, 253], "24": [254,
-//     260], "25": [261, 264], "26": [265, 273], "28": [274, 287], "15": [288, 293]}}
+//     260], "25": [261, 264], "26": [265, 273], "28": [274, 278], "15": [288, 293]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

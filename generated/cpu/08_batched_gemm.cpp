@@ -173,7 +173,7 @@ extern "C" void batched_matmul(const float* __restrict__ A, const float* __restr
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:d4a23498a9c5811c",
 //   "map": {"17": [129, 130], "18": [131, 132], "19": [133, 135], "20": [136, 137], "21": [138,
-//     144], "22": [145, 157], "13": [158, 164]}}
+//     144], "22": [145, 149], "13": [158, 164]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -216,7 +216,7 @@ extern "C" void matmul(const float16* __restrict__ A, const float16* __restrict_
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
 //   "map": {"19": [168, 169], "20": [170, 171], "21": [172, 175], "22": [176, 179], "24": [180,
-//     181], "25": [182, 189], "26": [190, 202], "14": [203, 208]}}
+//     181], "25": [182, 189], "26": [190, 194], "14": [203, 208]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

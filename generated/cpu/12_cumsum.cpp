@@ -158,7 +158,7 @@ extern "C" void running_sum(const float* __restrict__ X, float* __restrict__ Y, 
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "12_cumsum.py:10", "ir": "sha256:cec708838fa9ffab",
 //   "map": {"15": [95, 96], "16": [97, 98], "17": [99, 105], "18": [106, 117], "19": [118, 125],
-//     "20": [126, 129], "22": [130, 134], "24": [135, 147], "11": [148, 152]}}
+//     "20": [126, 129], "22": [130, 134], "24": [135, 140], "11": [148, 152]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

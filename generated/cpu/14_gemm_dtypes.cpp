@@ -176,7 +176,7 @@ extern "C" void gemm(const signed char* __restrict__ A, const signed char* __res
 //     "dtype": "int32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:8c562e5dbd6ab542",
 //   "map": {"18": [134, 135], "19": [136, 137], "20": [138, 140], "21": [141, 142], "22": [143,
-//     149], "23": [150, 162], "14": [163, 168]}}
+//     149], "23": [150, 154], "14": [163, 168]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

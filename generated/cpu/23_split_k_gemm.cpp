@@ -206,7 +206,7 @@ extern "C" void split_k_gemm(const float16* __restrict__ A, const float16* __res
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
 //   "map": {"16": [160, 161], "17": [162, 164], "18": [165, 166], "19": [167, 169], "20": [170,
-//     172], "21": [173, 179], "22": [180, 191], "12": [192, 198]}}
+//     172], "21": [173, 179], "22": [180, 183], "12": [192, 198]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -233,7 +233,7 @@ extern "C" void conv2d(const float16* __restrict__ X, const float16* __restrict_
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:b7379019f5776609",
 //   "map": {"21": [167, 167], "22": [168, 169], "23": [170, 171], "24": [172, 184], "30": [185,
-//     194], "31": [195, 201], "32": [202, 218], "17": [219, 224]}}
+//     194], "31": [195, 201], "32": [202, 210], "17": [219, 224]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

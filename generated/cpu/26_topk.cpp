@@ -145,7 +145,7 @@ extern "C" void topk(const float* __restrict__ X, float* __restrict__ values,
 //   "sizes": ["M", "N"], "source": "26_topk.py:26", "ir": "sha256:9d0ee9377d216e2d",
 //   "map": {"33": [65, 66], "34": [67, 68], "35": [69, 70], "36": [71, 80], "39": [81, 82],
 //     "40": [83, 89], "41": [90, 96], "42": [97, 101], "44": [102, 109], "47": [110, 115],
-//     "48": [116, 131], "28": [132, 136]}}
+//     "48": [116, 123], "28": [132, 136]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -99,7 +99,7 @@ extern "C" void permute(const float* __restrict__ X, float* __restrict__ Y, int 
 //   "params": [{"name": "X", "dtype": "float32", "shape": ["N", "R", "C"], "access": "read"},
 //     {"name": "Y", "dtype": "float32", "shape": ["N", "C", "R"], "access": "write"}],
 //   "sizes": ["N", "R", "C"], "source": "27_permute.py:10", "ir": "sha256:f525811729a0ab14",
-//   "map": {"13": [70, 76], "14": [77, 87], "11": [88, 94]}}
+//   "map": {"13": [70, 76], "14": [77, 80], "11": [88, 94]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

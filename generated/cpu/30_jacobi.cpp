@@ -79,7 +79,7 @@ extern "C" void sweep(const float* __restrict__ U, float* __restrict__ V, int M,
 //   "params": [{"name": "U", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "V", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "30_jacobi.py:10", "ir": "sha256:0a5d72fef1169728",
-//   "map": {"13": [44, 51], "14": [52, 68], "11": [69, 74]}}
+//   "map": {"13": [44, 51], "14": [52, 61], "11": [69, 74]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
