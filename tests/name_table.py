@@ -10,6 +10,7 @@ from pathlib import Path
 
 import tilegen.language as T
 from tilegen.language.scalar import ScalarType
+from tilegen.language.tensors import TensorAnnotation
 
 TESTS = Path(__file__).parent
 _TYPES = [name for name in T.__all__ if isinstance(getattr(T, name), ScalarType)]      # also written as texts
@@ -54,9 +55,9 @@ def _names(function: ast.FunctionDef) -> list[str]:
 def meaning(name: str) -> str:
     """The first sentence of a name's documentation; of a type, what it is."""
     value = getattr(T, name)
-    if not inspect.isfunction(value) and not inspect.isclass(value) and name != "Tensor":
+    if isinstance(value, ScalarType):
         return "a type of elements, and the conversion to it"
-    text = " ".join((inspect.getdoc(value if name != "Tensor" else type(value)) or "").split())
+    text = " ".join((inspect.getdoc(type(value) if isinstance(value, TensorAnnotation) else value) or "").split())
     first = re.split(r"(?<=[^.])\.(?: |$)|: (?=[`\'\"])|:$", text)[0].rstrip(".:")
     return first.replace("|", "\\|")
 

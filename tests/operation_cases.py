@@ -14,7 +14,7 @@ from tilegen import targets
 from tilegen.check import compare, tolerance
 from tilegen.interpret import run as interpret
 from tilegen.jit import Specialised
-from tilegen.trial import random
+from tilegen.trial import random, with_strides
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,13 @@ def arguments(made: Specialised, sizes: Mapping[str, int], seed: int) -> dict[st
         if not p.is_array:
             found[p.name] = 2 if p.dtype.is_integer else 1.5
             continue
-        shape = tuple(int(contract.value(extent, sizes)) for extent in p.shape)
+        shape, strides = (tuple(int(contract.value(x, sizes)) for x in extents) for extents in (p.shape, p.strides))
         if p.is_output:
             found[p.name] = numpy.full(shape, 77).astype(p.dtype.numpy)
         else:
             found[p.name] = random(generator, p.dtype, shape)
+        if strides:
+            found[p.name] = with_strides(found[p.name], strides)
     return found
 
 

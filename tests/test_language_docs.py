@@ -50,6 +50,7 @@ def test_signatures(name):
 
 def test_the_annotation_of_tensors():
     assert entries()["Tensor"] == signature(T.Tensor)
+    assert entries()["StridedTensor"] == signature(T.StridedTensor)
 
 
 @pytest.mark.parametrize("text", EXAMPLE.findall(PAGE))

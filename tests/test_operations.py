@@ -11,6 +11,7 @@ import operations_random  # noqa: F401
 import operations_reducers  # noqa: F401
 import operations_reductions  # noqa: F401
 import operations_scans  # noqa: F401
+import operations_strided  # noqa: F401
 import operations_views  # noqa: F401
 import pytest
 from operation_cases import CASES, TARGETS, Case, differences

@@ -59,7 +59,8 @@ def contract(kernel: ir.Kernel) -> Contract:
     launches = [Spoken(launch, "1", "0") for launch in launches_of(kernel)]
     fields = emitted.fields(kernel, targets.find("cpu"), [], set(), collect(kernel).ranges, launches, "")
     params = tuple(Param(p["name"], lookup(p["dtype"]), tuple(p["shape"]) if "shape" in p else None,
-                         p.get("access", "read")) for p in fields["params"] if p.get("access") != "workspace")
+                         p.get("access", "read"), strides=tuple(p.get("strides", ())))
+                   for p in fields["params"] if p.get("access") != "workspace")
     sizes = tuple(fields.get("sizes", ()))
     # the interpreter launches by itself, and has workspaces of its own
     whole = Launch(kernel.name, ("1",), ("1",), "0", tuple(range(len(params) + len(sizes))))

@@ -10,6 +10,7 @@ from typing import Any
 
 from tilegen import ir
 from tilegen.launches import launches_of
+from tilegen.strided import StridedBuffer
 from tilegen.wishes import Placement
 
 # How tightly operators bind, as in Python. A conditional expression binds least, a call most.
@@ -292,4 +293,7 @@ def _param(param: ir.Param) -> str:
     if param.buffer is None:
         return f"{param.name}: {param.var.dtype},"
     access = "" if param.access == "read" else f"  # {param.access}"
-    return f'{param.name}: T.Tensor({_tuple(param.buffer.shape)}, "{param.buffer.dtype}"),{access}'
+    kind, strides = "Tensor", ""
+    if isinstance(param.buffer, StridedBuffer):
+        kind, strides = "StridedTensor", f"{_tuple(param.buffer.strides)}, "
+    return f'{param.name}: T.{kind}({_tuple(param.buffer.shape)}, {strides}"{param.buffer.dtype}"),{access}'

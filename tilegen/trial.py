@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -86,6 +87,7 @@ def choose_sizes(contract: Contract, given: Mapping[str, Number], extents: Mappi
     contract.check_names(given)
     rank = max((len(p.shape) for p in contract.params if p.is_array), default=1)
     sizes = {name: given.get(name, extents.get(rank, _MANY)) for name in contract.sizes}
+    sizes |= {name: value for name, value in without_gaps(contract, {**given, **sizes}).items() if name not in given}
     for condition in contract.requires:
         _satisfy(condition, contract, sizes, given)
     for condition in contract.requires:
@@ -106,9 +108,17 @@ def _satisfy(condition: str, contract: Contract, sizes: dict[str, int], given: M
             return
 
 
+def without_gaps(contract: Contract, values: Mapping[str, Number]) -> dict[str, int]:
+    """The sizes that are strides alone, as they are where rows follow rows."""
+    shapes = {extent for p in contract.params if p.is_array for extent in p.shape}
+    return {stride: math.prod(int(contract.value(extent, values)) for extent in p.shape[d + 1:])
+            for p in contract.params if p.is_array for d, stride in enumerate(p.strides)
+            if stride in contract.sizes and stride not in shapes}
+
+
 def unseen(contract: Contract, sizes: Mapping[str, int]) -> dict[str, int]:
     """The sizes that no shape shows by itself, which a call has to name."""
-    shown = {extent for p in contract.params if p.is_array for extent in p.shape}
+    shown = {extent for p in contract.params if p.is_array for extent in (*p.shape, *p.strides)}
     return {name: value for name, value in sizes.items() if name not in shown}
 
 
@@ -120,11 +130,22 @@ def make_arguments(contract: Contract, sizes: Mapping[str, int], given: Mapping[
     arguments: dict[str, object] = {}
     for p in contract.caller_params:
         if p.is_array:
-            shape = tuple(int(contract.value(extent, {**given, **sizes})) for extent in p.shape)
-            arguments[p.name] = _unwritten(p, shape) if p.is_output else random(generator, p.dtype, shape)
+            shape, strides = (tuple(int(contract.value(extent, {**given, **sizes})) for extent in extents)
+                              for extents in (p.shape, p.strides))
+            made = _unwritten(p, shape) if p.is_output else random(generator, p.dtype, shape)
+            arguments[p.name] = with_strides(made, strides) if strides else made
         else:
             arguments[p.name] = given.get(p.name, 0.75 if p.dtype.is_float else 1)
     return arguments
+
+
+def with_strides(array: numpy.ndarray, strides: tuple[int, ...]) -> numpy.ndarray:
+    """The same elements, so far apart in memory."""
+    steps = tuple(step * array.itemsize for step in strides)
+    memory = numpy.zeros(1 + sum((e - 1) * s for e, s in zip(array.shape, strides) if e), array.dtype)
+    result = numpy.lib.stride_tricks.as_strided(memory, array.shape, steps)
+    result[...] = array
+    return result
 
 
 def random(generator: numpy.random.Generator, dtype: DType, shape: tuple[int, ...]) -> numpy.ndarray:
@@ -142,7 +163,13 @@ def _unwritten(param: Param, shape: tuple[int, ...]) -> numpy.ndarray:
 
 def copied(arguments: Mapping[str, object]) -> dict:
     """The arguments with arrays of their own."""
-    return {name: value.copy() if isinstance(value, numpy.ndarray) else value for name, value in arguments.items()}
+    return {name: _duplicate(value) if isinstance(value, numpy.ndarray) else value for name, value in arguments.items()}
+
+
+def _duplicate(array: numpy.ndarray) -> numpy.ndarray:
+    if array.flags.c_contiguous:
+        return array.copy()
+    return with_strides(array, tuple(step // array.itemsize for step in array.strides))
 
 
 def _moved(value: object, place: str) -> object:

@@ -3,6 +3,9 @@ int main(${ "int argc, char** argv" if test.sizes else "" })
 //% for name, default in test.sizes
     const int ${ name } = argc > ${ loop.index } ? std::atoi(argv[${ loop.index }]) : ${ default };
 //% endfor
+//% for name, value in test.derived.items()
+    const int ${ name } = ${ value };  // rows follow rows
+//% endfor
 //% for failed, message in test.requirements
     if (${ failed }) return std::puts("${ message }"), 1;
 //% endfor
@@ -10,7 +13,7 @@ int main(${ "int argc, char** argv" if test.sizes else "" })
     const ${ type } ${ name }(${ value });
 //% endfor
 //% for t in test.tensors
-    Tensor<${ t.type }> ${ t.name }({${ t.shape }});
+    Tensor<${ t.type }> ${ t.name }({${ t.shape }}${ ", {" ~ t.strides ~ "}" if t.strides else "" });
 //% endfor
 //% for t in test.tensors if t.random
     for (auto& element : ${ t.name }.data) element = ${ t.random };

@@ -10,10 +10,12 @@ from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.runtime.contract import Contract
 from tilegen.runtime.expressions import Number
+from tilegen.trial import without_gaps
 
 _UNKNOWN_TILE = 8           # of a size that the launch does not divide into tiles
 _STEPS = 4                  # of a loop over tiles: more than a pipeline has stages on their way
 _LARGEST = 1 << 14          # of a tile, so that the interpreter stays fast
+_GAPS = {"ragged": 3, "ragged by whole vectors": 8}         # elements between rows, of tensors with strides
 _CEILDIV = re.compile(r"ceildiv\((\w+), ([^()]+)\)")
 _AT_MOST = re.compile(r"(\w+) <= ([^&|]+)")
 _MULTIPLE = re.compile(r"(\w+) % ([^&|=]+) == 0")
@@ -54,7 +56,10 @@ def shapes(contract: Contract, reference: ir.Kernel | None, given: Mapping[str, 
     extents = extents_of(contract, reference)
     found: dict[tuple, Shape] = {}
     for name, values in _plans(extents):
-        sizes = {size: int(given.get(size, values[size])) for size in contract.sizes}
+        sizes = {size: int(given.get(size, values.get(size, 1))) for size in contract.sizes}
+        gap = _GAPS.get(name, 0)
+        sizes |= {stride: value + gap for stride, value in without_gaps(contract, {**given, **sizes}).items()
+                  if stride not in given}
         if is_allowed(contract, {**given, **sizes}):
             found.setdefault(tuple(sizes.values()), Shape(name, sizes))
     if not found:
@@ -102,7 +107,8 @@ def extents_of(contract: Contract, reference: ir.Kernel | None) -> dict[str, Ext
     limits = _conditions(contract, _AT_MOST)
     multiples = _conditions(contract, _MULTIPLE)
     result = {}
-    for name in contract.sizes:
+    strides = without_gaps(contract, dict.fromkeys(contract.sizes, 1))
+    for name in (size for size in contract.sizes if size not in strides):
         tile = tiles.get(name) or limits.get(name) or multiples.get(name) or _UNKNOWN_TILE
         result[name] = Extent(min(max(tile, 1), _LARGEST), name in blocks, limits.get(name, 1 << 30),
                               max(multiples.get(name, 1), 1))

@@ -11,6 +11,7 @@ from tilegen.emit.expressions import Printer
 from tilegen.emit.launches import Spoken
 from tilegen.emit.text import COLUMNS
 from tilegen.plan import TensorMapPlan, maps_of
+from tilegen.strided import StridedBuffer
 from tilegen.targets.base import Target
 
 
@@ -76,6 +77,8 @@ def _param(p: ir.Param, e: Printer, maps: dict[str, TensorMapPlan]) -> dict:
     access = "workspace" if p.workspace else p.access
     shape = [e(x) for x in p.buffer.shape]
     result = {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": shape, "access": access}
+    if isinstance(p.buffer, StridedBuffer):
+        result["strides"] = [e(x) for x in p.buffer.strides]
     if p.name in maps:
         result |= {"align": 16, "box": [e(x) for x in maps[p.name].box]}
     return result

@@ -8,6 +8,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.errors import TilegenError
 from tilegen.plan import EngineTile, PlacedBuffer, SwizzledBuffer
+from tilegen.strided import StridedBuffer
 from tilegen.targets.base import Target
 
 # Binding strength of C++ operators, weakest first.
@@ -217,8 +218,12 @@ HELPER_FUNCTIONS = {"infinity", "sigmoid", "philox"}
 
 
 def flat_index(buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> ir.Expr:
-    """Row-major position of an element: (i * N + j) * K + k."""
+    """The position of an element in memory: (i * N + j) * K + k, or i * lda + j where the tensor has strides."""
     flat: ir.Expr = ir.Const(0)
+    if isinstance(buffer, StridedBuffer):
+        for index, stride in zip(indices, buffer.strides):
+            flat = arith.add(flat, arith.multiply(index, stride))
+        return flat
     for index, extent in zip(indices, buffer.shape):
         flat = arith.add(arith.multiply(flat, extent), index)
     return flat

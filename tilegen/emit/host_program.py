@@ -18,6 +18,7 @@ from tilegen.emit.text import COLUMNS
 from tilegen.launches import launches_of
 from tilegen.passes.ranges import collect
 from tilegen.plan import maps_of
+from tilegen.strided import StridedBuffer
 from tilegen.targets.base import Target
 
 # What CUDA calls them in a tensor map, where that is not their name.
@@ -98,9 +99,24 @@ class HostProgram:
     @cached_property
     def tensors(self) -> list[HostTensor]:
         return [HostTensor(p.name, p.buffer.dtype, ", ".join(self.e(x) for x in p.buffer.shape),
-                           "workspace" if p.workspace else p.access,
-                           self.target.type(p.buffer.dtype))
+                           "workspace" if p.workspace else p.access, self.target.type(p.buffer.dtype),
+                           ", ".join(self.e(x) for x in getattr(p.buffer, "strides", ())))
                 for p in self.kernel.params if p.buffer is not None]
+
+    @property
+    def strided(self) -> bool:
+        """Whether a tensor has strides of its own."""
+        return any(t.strides for t in self.tensors)
+
+    @cached_property
+    def derived(self) -> dict[str, str]:
+        """{name: value} of the sizes that are strides alone: as they are where rows follow rows."""
+        buffers = [p.buffer for p in self.kernel.params if isinstance(p.buffer, StridedBuffer)]
+        shapes = {n.name for p in self.kernel.params if p.buffer is not None for n in ir.walk(p.buffer.shape)
+                  if isinstance(n, ir.Var)}
+        named = [(b, d, stride) for b in buffers for d, stride in enumerate(b.strides) if isinstance(stride, ir.Var)]
+        return {stride.name: self.e(arith.product(b.shape[d + 1:])) for b, d, stride in named
+                if stride.kind == "size" and stride.name not in shapes}
 
     @property
     def outputs(self) -> list[HostTensor]:
@@ -121,7 +137,7 @@ class HostProgram:
     def sizes(self) -> list[tuple[str, int]]:
         """(name, default)"""
         numbers = default_sizes(self.kernel)
-        return [(v.name, numbers[v.name]) for v in self.kernel.sizes]
+        return [(v.name, numbers[v.name]) for v in self.kernel.sizes if v.name not in self.derived]
 
     def arguments(self, launch: ir.Kernel, tensor: Callable[[HostTensor], str]) -> str:
         """The arguments of a launch; `tensor` gives the text for a tensor."""

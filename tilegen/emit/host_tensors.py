@@ -23,6 +23,7 @@ class HostTensor:
     shape: str                           # M, K
     access: str
     kernel_type: str                     # float16
+    strides: str = ""                    # lda, 1
 
     @property
     def type(self) -> str:

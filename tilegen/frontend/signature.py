@@ -15,6 +15,7 @@ from tilegen.language.sizes import Size
 from tilegen.language.tensors import ACCESSES, ByTarget, TensorType
 from tilegen.language.text import describe
 from tilegen.language.values import as_dtype, as_shape, is_number
+from tilegen.strided import StridedBuffer
 
 
 class Signature:
@@ -109,6 +110,8 @@ class Signature:
         loc = parser.loc(node)
         buffer = ir.Buffer(parser.builder.unique(name), tensor_shape(parser, name, annotation, loc),
                            as_dtype(annotation.dtype, _annotation_loc(parser, node)), "global", loc=loc)
+        if annotation.strides is not None:
+            buffer = _strided(parser, buffer, annotation)
         if annotation.access not in ACCESSES:
             raise TilegenError("TG0010", f"{name}: the access {annotation.access!r} is unknown", loc,
                                'access is "read", "write" or "readwrite"; leave it out to have it found')
@@ -162,6 +165,19 @@ def tensor_shape(parser: Parser, name: str, annotation: TensorType, loc: Loc) ->
     if not shape:
         raise TilegenError("TG0010", f"{name} has no dimensions", loc, "a tensor has one at least: (1,)")
     return as_shape(tuple(_extent(parser, name, item, loc) for item in shape), name, loc)
+
+
+def _strided(parser: Parser, buffer: ir.Buffer, annotation: TensorType) -> StridedBuffer:
+    """The tensor of a T.StridedTensor. Raises TG0010, TG0102 for elements of 4 bits."""
+    strides = annotation.strides if isinstance(annotation.strides, (tuple, list)) else (annotation.strides,)
+    if len(strides) != len(buffer.shape):
+        raise TilegenError("TG0010", f"{buffer.name} has {len(buffer.shape)} dimensions and {len(strides)} strides",
+                           buffer.loc, "write one stride for each dimension, in elements")
+    if buffer.dtype.bits < 8:
+        raise TilegenError("TG0102", f"{buffer.name}: elements of {buffer.dtype} share bytes, and have no strides",
+                           buffer.loc, "write T.Tensor")
+    steps = as_shape(tuple(_extent(parser, buffer.name, item, buffer.loc) for item in strides), buffer.name, buffer.loc)
+    return StridedBuffer(buffer.name, buffer.shape, buffer.dtype, "global", steps, loc=buffer.loc)
 
 
 def _extent(parser: Parser, name: str, item: Any, loc: Loc) -> Any:

@@ -14,6 +14,7 @@ from tilegen.interpret.frame import Frame, Memory
 from tilegen.interpret.statements import execute
 from tilegen.interpret.values import Value, convert, numpy_dtype
 from tilegen.launches import launches_of
+from tilegen.strided import StridedBuffer
 
 
 def run(kernel: ir.Kernel, arguments: dict[str, Any], sizes: dict[str, int] | None = None) -> None:
@@ -105,9 +106,15 @@ def _checked_array(param: ir.Param, array: Any) -> numpy.ndarray:
 
 
 def _infer_sizes(param: ir.Param, array: numpy.ndarray, scalars: dict[str, Value]) -> None:
-    for extent, size in zip(param.buffer.shape, array.shape):
+    steps = tuple(step // array.itemsize for step in array.strides)
+    for extent, size in zip((*param.buffer.shape, *_strides(param)), (*array.shape, *steps)):
         if isinstance(extent, ir.Var) and extent.kind == "size" and extent.name not in scalars:
             scalars[extent.name] = numpy_dtype(extent.dtype).type(size)
+
+
+def _strides(param: ir.Param) -> tuple[ir.Expr, ...]:
+    """The strides that a parameter is declared with."""
+    return param.buffer.strides if isinstance(param.buffer, StridedBuffer) else ()
 
 
 def _check_shape(param: ir.Param, frame: Frame) -> None:
@@ -116,6 +123,11 @@ def _check_shape(param: ir.Param, frame: Frame) -> None:
     if shape != array.shape:
         raise TilegenError("TG0403", f"{param.name} has the shape {array.shape}, and has to have {shape}",
                            param.loc)
+    for extent, step, expr in zip(shape, array.strides, _strides(param)):
+        wanted = int(evaluate(expr, frame)) * array.itemsize
+        if extent > 1 and array.size and step != wanted:
+            raise TilegenError("TG0403", f"{param.name} has the strides {array.strides} in bytes, and one of them has "
+                               f"to be {wanted}", param.loc)
     if math.prod(shape) >= 2 ** 31:
         raise TilegenError("TG0412", f"{param.name} has {math.prod(shape)} elements; an index has 32 bits",
                            param.loc)

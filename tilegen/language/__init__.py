@@ -41,7 +41,9 @@ from tilegen.language.scalar import (
 )
 from tilegen.language.scans import cummax, cumsum
 from tilegen.language.scheduling import annotate_min_blocks_per_sm, use_swizzle
-from tilegen.language.tensors import Tensor, alloc_global, by_target, const, dynamic, empty, macro, prim_func
+from tilegen.language.tensors import (
+    StridedTensor, Tensor, alloc_global, by_target, const, dynamic, empty, macro, prim_func,
+)
 from tilegen.language.tiles import GemmWarpPolicy, clear, copy, fill, gemm
 from tilegen.language.views import reshape, transpose, view
 from tilegen.language.warp_tiles import gemm_warp

@@ -22,6 +22,7 @@ class TensorType:
     shape: Any
     dtype: Any
     access: str = ""
+    strides: Any = None
 
 
 class TensorAnnotation:
@@ -47,6 +48,30 @@ class TensorAnnotation:
 
 
 Tensor = TensorAnnotation()
+
+
+class StridedTensorAnnotation(TensorAnnotation):
+    """The type of a tensor parameter with gaps: `T.StridedTensor((M, N), ("lda", 1), "float16")`.
+
+    strides has one entry for each dimension, in elements: an integer, a size, or a name in quotes, which declares a
+    size that is read off the argument. Accesses are vectors where the last stride is 1. Errors: TG0010 for strides that
+    do not fit the shape, and as T.Tensor.
+    """
+
+    def __call__(self, shape, strides, dtype="float32", access="") -> TensorType:
+        return TensorType(shape, dtype, access, strides)
+
+    def __getitem__(self, item) -> TensorType:
+        if not isinstance(item, tuple) or len(item) not in (2, 3, 4):
+            raise TilegenError("TG0010", "T.StridedTensor[...] takes a shape, strides and a dtype",
+                               hint='write T.StridedTensor[("M", "N"), ("lda", 1), "float16"]')
+        return self(*item)
+
+    def __repr__(self) -> str:
+        return "T.StridedTensor"
+
+
+StridedTensor = StridedTensorAnnotation()
 
 
 @dataclass(frozen=True)

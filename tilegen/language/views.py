@@ -8,6 +8,7 @@ from tilegen.language.builder import Block, current, operation
 from tilegen.language.regions import same_extent, squeezed
 from tilegen.language.text import allocated, describe, shape_text
 from tilegen.language.values import as_dtype, as_region, as_shape
+from tilegen.strided import StridedBuffer
 
 
 @operation()
@@ -49,6 +50,9 @@ def _whole(name: str, buffer) -> ir.Buffer:
     loc = builder.argument("buffer")
     if not isinstance(buffer, ir.Buffer) or buffer.scope == "var":
         raise TilegenError("TG0004", f"{name} takes a whole buffer, not {describe(buffer)}", loc)
+    if isinstance(buffer, StridedBuffer):
+        raise TilegenError("TG0103", f"{name}: {buffer.name} has strides, its elements do not follow each other", loc,
+                           "T.copy it into a tile")
     if buffer.scope == "local":
         raise TilegenError("TG0103", f"{name} takes tensors, shared tiles and fragments, and {buffer.name} is a "
                            "local array", loc, allocated(buffer))

@@ -11,6 +11,7 @@ from tilegen.passes.cpu_loops import plan_nest
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
 from tilegen.passes.cpu_tiles import MR, TileLayout
 from tilegen.plan import Nest, NestPlan, OpPlan
+from tilegen.strided import has_rows, strides_of
 from tilegen.vectors import VECTOR_ELEMENTS, VECTORS
 
 _WORDS = ("slice", "depth", "row", "col")
@@ -109,7 +110,8 @@ def _packs(planner: CpuPlanner, copy: ir.Copy) -> bool:
     layout = planner.layouts.get(copy.dst.buffer.name)
     dims = dimensions(copy.src)
     return (layout is not None and layout.kind == "panels" and len(copy.dst.buffer.shape) == 2
-            and copy.src.buffer.scope == "global" and _covers(copy.dst) and not isinstance(copy.src.buffer, ir.Alias)
+            and copy.src.buffer.scope == "global" and has_rows(copy.src.buffer)
+            and _covers(copy.dst) and not isinstance(copy.src.buffer, ir.Alias)
             and dims[-1:] == [len(copy.src.buffer.shape) - 1] and len(dims) == 2
             and not _uncertain(planner, copy.src, dims))
 
@@ -140,7 +142,7 @@ def _packing(planner: CpuPlanner, scope: Scope, copy: ir.Copy) -> OpPlan:
     zero = ir.Const(0.0 if layout.storage.dtype.is_float else 0, layout.storage.dtype)
     clear = Nest(plan=fill_storage(planner, scope, buffer, zero)) if clears else None
     by_rows = layout.split == -2
-    pitch = arith.product(src.buffer.shape[row_dim + 1:])
+    pitch = strides_of(src.buffer)[row_dim]
     storage = ir.Load(layout.storage, ())
     helper = "pack_rows" if by_rows else _column_helper(layout, src.buffer.dtype)
     values = {"helper": helper, "panels": storage,

@@ -13,6 +13,7 @@ from tilegen.dtypes import DType, float32, float64, int32
 from tilegen.passes.accesses import conditions, conjunction
 from tilegen.passes.cpu_bounds import Bounds, limit_of, split
 from tilegen.passes.cpu_planner import CpuPlanner, Scope
+from tilegen.strided import has_rows
 from tilegen.vectors import ADDRESS, VECTOR_ELEMENTS, VECTOR_FUNCTIONS, VECTOR_STORES, VECTORS
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -231,6 +232,8 @@ class Vectors:
         at equal distances)."""
         if isinstance(buffer, ir.Alias) and buffer.reinterprets:
             raise CannotVectorise(f"{buffer.name} is memory of another type")
+        if not has_rows(buffer):
+            raise CannotVectorise(f"neighbours in {buffer.name} are as far apart as the caller says")
         dimension, base = self.along(buffer, indices)
         layout = self.planner.layouts.get(buffer.name)
         if not strided and not (layout.contiguous_along(dimension) if layout else dimension == -1):

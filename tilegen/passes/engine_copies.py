@@ -9,7 +9,8 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
-from tilegen.plan import EngineTile, OpPlan, SlabStore, TensorMapPlan
+from tilegen.plan import EngineTile, OpPlan, PipelinePlan, SlabStore, TensorMapPlan
+from tilegen.strided import StridedBuffer
 from tilegen.wgmma import WGMMA_ROWS
 
 ROW_BYTES = 128                                 # of a swizzled row in shared memory
@@ -32,6 +33,8 @@ def why_no_engine(planner: Planner, copy: ir.Copy) -> str:
     """Why the copy engine cannot make a load; '' where it can."""
     source, tile = copy.src.buffer, copy.dst.buffer
     name = f"{source.name} to {tile.name}"
+    if isinstance(source, StridedBuffer):
+        return f"{source.name} has strides of the caller's"
     if isinstance(source, ir.Alias) or not any(p.buffer and p.buffer.name == source.name
                                                for p in planner.kernel.params):
         return f"{source.name} is no parameter of the kernel"
@@ -58,6 +61,8 @@ def why_no_store(planner: Planner, copy: ir.Copy) -> str:
     """Why the copy engine cannot store an accumulator to global memory; '' where it can."""
     target, source = copy.dst.buffer, copy.src.buffer
     param = next((p for p in planner.kernel.params if p.buffer and p.buffer.name == target.name), None)
+    if isinstance(target, StridedBuffer):
+        return f"{target.name} has strides of the caller's"
     if param is None or isinstance(target, ir.Alias) or param.access != "write":
         return f"{target.name} is not only written"
     if uses(planner.kernel.body)[target.name] != 1:

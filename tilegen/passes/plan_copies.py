@@ -19,6 +19,7 @@ from tilegen.passes.replicas import speaker
 from tilegen.passes.place_annotated import stay_together
 from tilegen.passes.walks import fragment_index, plain_index, strided
 from tilegen.plan import Loop, Move, NestPlan
+from tilegen.strided import StridedBuffer, has_rows, strides_of
 from tilegen.targets.base import Target
 
 LEAST_ASYNCHRONOUS = 4                  # bytes of one cp.async
@@ -105,7 +106,7 @@ def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, w
     region = copy.src if copy.src.buffer.scope == "global" else copy.dst
     if move.inside is None or arith.multiple_of(region.offsets[-1], planner.env) % width:
         return plan
-    last = region.buffer.shape[-1]
+    pitches = strides_of(region.buffer)[:-1]
     place = move.src if region is copy.src else move.dst
     aligned = ir.Call(f"device:is_aligned<{step.name}>", (ir.Var(region.buffer.name),), bool_)
     terms = [arith.binary(">=", region.offsets[d], ir.Const(0)) for d, index in enumerate(place.indices)
@@ -113,11 +114,16 @@ def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, w
     terms += [arith.binary("<=", arith.add(region.offsets[d], region.extents[d]), region.buffer.shape[d])
               for d, index in enumerate(place.indices)
               if not planner.ranges.below(index, region.buffer.shape[d])]
-    if planner.value(last) is None or planner.value(last) % width:
-        terms.append(arith.binary("==", arith.modulo(last, step), ir.Const(0)))
+    terms += [arith.binary("==", arith.modulo(pitch, step), ir.Const(0)) for pitch in _apart(region, pitches)
+              if planner.value(pitch) is None or planner.value(pitch) % width]
     helper = {"copy_async": "copy_async", "load_inside": "load_vector"}.get(move.helper, "copy_vector")
     fast = replace(move, helper=helper, inside=None)
     return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
+
+
+def _apart(region: ir.Region, pitches: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+    """What the distances between rows are multiples of: the length of a row, where rows follow each other."""
+    return pitches if isinstance(region.buffer, StridedBuffer) else region.buffer.shape[-1:]
 
 
 def block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
@@ -153,6 +159,8 @@ def _aligned(planner: Planner, region: ir.Region, width: int) -> bool:
     """Whether vectors of `width` elements serve a box. In shared memory they have to start at multiples of
     it. Global addresses are tested where they are used, but a vector must not straddle the start of a row."""
     offset = planner.multiple_of(region.offsets[-1])
+    if not has_rows(region.buffer):
+        return False
     if region.buffer.scope != "shared":
         return offset % width == 0 or planner.ranges.natural(region.offsets[-1])
     pitch = planner.value(region.buffer.shape[-1])

@@ -64,9 +64,21 @@ class ArrayView:
         return math.prod(self.shape)
 
     @property
+    def steps(self) -> tuple[int, ...]:
+        """How far apart neighbours along each dimension are, in elements."""
+        if self.strides is not None:
+            return self.strides
+        return tuple(math.prod(self.shape[d + 1:]) for d in range(len(self.shape)))
+
+    @property
+    def span(self) -> int:
+        """The elements from the first to the last one in memory, gaps included."""
+        return 1 + sum((e - 1) * s for e, s in zip(self.shape, self.steps)) if self.elements else 0
+
+    @property
     def nbytes(self) -> int:
-        """The bytes of its elements, without gaps."""
-        return self.elements * self.dtype.bytes
+        """The bytes from the first to the last of its elements."""
+        return self.span * self.dtype.bytes
 
     @property
     def is_contiguous(self) -> bool:
@@ -104,8 +116,18 @@ def as_numpy(array: ArrayView) -> numpy.ndarray:
         return array.owner
     if array.elements == 0:
         return numpy.empty(array.shape, array.dtype.numpy)
+    return _strided(memory_of(array), array)
+
+
+def memory_of(array: ArrayView) -> numpy.ndarray:
+    """The memory of a host array from its first to its last element, gaps included, in one dimension."""
     memory = (ctypes.c_ubyte * array.nbytes).from_address(array.pointer)
-    return numpy.frombuffer(memory, numpy.uint8).view(array.dtype.numpy).reshape(array.shape)
+    return numpy.frombuffer(memory, numpy.uint8).view(array.dtype.numpy)
+
+
+def _strided(memory: numpy.ndarray, array: ArrayView) -> numpy.ndarray:
+    steps = tuple(step * array.dtype.bytes for step in array.steps)
+    return numpy.lib.stride_tricks.as_strided(memory, array.shape, steps)
 
 
 def empty_like_library(example: ArrayView, shape: tuple[int, ...], dtype: DType) -> object:

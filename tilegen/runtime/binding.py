@@ -170,6 +170,10 @@ class Binder:
                 check_array(param, arrays[param.name])
         sizes = Sizes(contract, scalars, {n: given[n] for n in contract.sizes if n in given})
         present = [(p, arrays[p.name]) for p in self.arrays if p.name in arrays]
+        for param in self.arrays:
+            if param.strides and param.name not in arrays:
+                raise TilegenError("TG0401", f"{contract.entry}: argument {param.name} has strides, which only an "
+                                   "array tells", hint=f"pass {param.name}")
         for param, array in present:
             sizes.learn(param, array)
         for param, array in present:

@@ -19,16 +19,26 @@ def check_array(param: Param, array: ArrayView) -> None:
     if param.has_shape and len(array.shape) != len(param.shape):
         raise TilegenError("TG0403", f"argument {name} has {len(array.shape)} dimensions {array.shape}, "
                            f"expected {len(param.shape)}: ({', '.join(param.shape)})")
-    if array.elements > MAX_ELEMENTS:
-        raise TilegenError("TG0412", f"argument {name} has {array.elements} elements, more than "
+    if param.strides:
+        _check_strides(param, array)
+    if max(array.elements, array.span) > MAX_ELEMENTS:
+        raise TilegenError("TG0412", f"argument {name} has {max(array.elements, array.span)} elements, more than "
                            f"{MAX_ELEMENTS}", hint="kernels index with 32-bit integers; split the array")
-    if not array.is_contiguous:
+    if not array.is_contiguous and not param.strides:
         strides = ", ".join(str(s) for s in array.strides)
         raise TilegenError("TG0404", f"argument {name} is not contiguous: shape {array.shape}, strides "
                            f"({strides}) in elements", hint=f"pass a contiguous copy{_copy(array, param)}")
     if array.readonly and param.writes:
         raise TilegenError("TG0410", f"argument {name} is read only, but the kernel writes it",
                            hint="pass a writable array, or leave the argument out to have it allocated")
+
+
+def _check_strides(param: Param, array: ArrayView) -> None:
+    """TG0404 for strides that the kernel cannot go: by parts of elements, backwards, or to one place twice."""
+    for extent, step in zip(array.shape, array.steps):
+        if extent > 1 and array.elements and (not isinstance(step, int) or step < 0 or step == 0 and param.writes):
+            raise TilegenError("TG0404", f"argument {param.name} has the strides {array.steps} in elements",
+                               hint=f"pass a contiguous copy{_copy(array, param)}")
 
 
 def check_gradients(arrays: Mapping[str, ArrayView]) -> None:

@@ -18,7 +18,7 @@ from tilegen.runtime.expressions import Number, evaluate, names, parse
 MARK = "// tilegen-launch:"
 ANY_SHAPE = ("...",)            # of an argument that may have any number of elements
 _ACCESSES = ("read", "write", "readwrite", "workspace")
-_PARAM_KEYS = {"name", "dtype", "shape", "access", "align", "box"}
+_PARAM_KEYS = {"name", "dtype", "shape", "access", "align", "box", "strides"}
 _LAUNCH_KEYS = {"entry", "grid", "block", "cluster", "shared", "arguments"}
 _KEYS = {"entry", "target", "arch", "knobs", "grid", "block", "cluster", "shared", "launches", "params", "sizes",
          "requires", "map", "source", "ir"}
@@ -35,6 +35,7 @@ class Param:
     access: str = "read"
     align: int = 1
     box: tuple[str, ...] = ()                    # of a tensor that is passed as a tensor map, see tensor_maps.py
+    strides: tuple[str, ...] = ()                # in elements, of an array that may have gaps; else rows follow rows
 
     @property
     def is_array(self) -> bool:
@@ -119,9 +120,9 @@ class Contract:
         return evaluate(expression, lambda name: known[name] if name in known else self.constants[name])
 
     def named(self) -> set[str]:
-        """The names in the expressions of shapes, boxes, launches and conditions."""
+        """The names in the expressions of shapes, strides, boxes, launches and conditions."""
         arrays = [p for p in self.params if p.has_shape]
-        expressions = [e for p in arrays for e in (*p.shape, *p.box)]
+        expressions = [e for p in arrays for e in (*p.shape, *p.box, *p.strides)]
         expressions += [e for one in self.launches for e in (*one.grid, *one.block, *one.cluster, one.shared)]
         return {name for expression in (*expressions, *self.requires) for name in names(expression)}
 
@@ -274,10 +275,12 @@ class _Reader:
         shape = tuple(str(extent) for extent in raw["shape"])
         for extent in shape:
             parse(extent)
-        box = tuple(str(extent) for extent in raw.get("box", ()))
-        for extent in box:
+        box, strides = (tuple(str(extent) for extent in raw.get(key, ())) for key in ("box", "strides"))
+        for extent in (*box, *strides):
             parse(extent)
-        return Param(name, dtype, shape, access, int(raw.get("align", 1)), box)
+        if strides and len(strides) != len(shape):
+            self.fail(f"argument {name}: {len(shape)} dimensions and {len(strides)} strides")
+        return Param(name, dtype, shape, access, int(raw.get("align", 1)), box, strides)
 
     def lines(self) -> dict[str, tuple[int, int]]:
         try:
@@ -298,7 +301,7 @@ def check_expressions(contract: Contract) -> None:
                                contract.constants.loc(size))
     scalars = {p.name for p in contract.params if not p.is_array}
     known = scalars.union(contract.sizes)
-    shapes = [(f"the shape of {p.name}", e) for p in contract.params if p.has_shape for e in p.shape]
+    shapes = [(f"the shape of {p.name}", e) for p in contract.params if p.has_shape for e in (*p.shape, *p.strides)]
     launch = [(key, e) for one in contract.launches for key in ("grid", "block", "cluster") for e in getattr(one, key)]
     launch += [("shared", one.shared) for one in contract.launches] + [("requires", e) for e in contract.requires]
     for where, expression in [*shapes, *launch]:

@@ -12,7 +12,7 @@ from tilegen.build.toolchain import Artifact
 from tilegen.emulator.build import Mode
 from tilegen.errors import TilegenError
 from tilegen.runtime import emulator
-from tilegen.runtime.arrays import as_numpy
+from tilegen.runtime.arrays import as_numpy, memory_of
 from tilegen.runtime.backend import Backend
 from tilegen.runtime.binding import Bound, Scalar
 from tilegen.runtime.contract import Contract
@@ -44,6 +44,8 @@ class EmulatedKernel:
             as_numpy(bound.arrays[name]).reshape(-1).view("uint8").fill(0xFF)
         arguments = [by_value(a) if isinstance(a, Scalar) else as_numpy(a) for a in bound.arguments]
         for position, param in enumerate(self.contract.params):
+            if param.strides:
+                arguments[position] = memory_of(bound.arguments[position])
             if param.box:
                 arguments[position] = emulator.tensor_map(arguments[position], bound.boxes[param.name], _SWIZZLE)
         return arguments

@@ -54,8 +54,8 @@ class Repeats:
 
     def remember(self, args: tuple, out: Any, binder: Binder, bound: Bound, kernel: Kernel) -> None:
         """Keeps the way of this call, which was bound and launched, where the launcher has a short one for it."""
-        if out is not None and not _outputs_last(binder):
-            return
+        if out is not None and not _outputs_last(binder) or any(p.strides for p in binder.arrays):
+            return                      # strides are no part of a signature
         order = binder.order_of(args, out)
         if out is not None:
             args = (*args, *(out if isinstance(out, (tuple, list)) else (out,)))

@@ -27,10 +27,15 @@ class Sizes:
             self.known[name], self.origin[name] = value, f"{name}={value}"
 
     def learn(self, param: Param, array: ArrayView) -> None:
-        """Binds the sizes that stand alone in a dimension."""
+        """Binds the sizes that stand alone in a dimension, or as a stride."""
         for extent, name in zip(array.shape, param.shape):
-            if name in self.contract.sizes and name not in self.known:
-                self.known[name], self.origin[name] = extent, f"argument {param.name}"
+            self._learn(name, extent, f"argument {param.name}")
+        for step, name in zip(array.steps, param.strides):
+            self._learn(name, step, f"the strides of argument {param.name}")
+
+    def _learn(self, name: str, value: Number, origin: str) -> None:
+        if name in self.contract.sizes and name not in self.known:
+            self.known[name], self.origin[name] = value, origin
 
     def check(self, param: Param, array: ArrayView) -> None:
         """Every dimension against its expression; TG0403 says where the other value came from."""
@@ -40,6 +45,11 @@ class Sizes:
             expected = self.value(expression)
             if extent != expected:
                 raise TilegenError("TG0403", f"argument {param.name}: dimension {axis} is {extent}, but "
+                                   f"{self._explain(expression, expected)}")
+        for axis, (extent, step, expression) in enumerate(zip(array.shape, array.steps, param.strides)):
+            expected = self.value(expression)
+            if extent > 1 and array.elements and step != expected:
+                raise TilegenError("TG0403", f"argument {param.name}: the stride of dimension {axis} is {step}, but "
                                    f"{self._explain(expression, expected)}")
 
     def shape(self, param: Param) -> tuple[int, ...]:
