@@ -61,6 +61,18 @@ def _fragments(kernel: ir.Kernel, threads: int, env: dict) -> int:
                for b in found.values())
 
 
+def _where(keep: tuple[ir.Stmt, ...]) -> tuple[ir.Stmt, ...]:
+    """The second half of the loads, with the names that say where in their tiles they go, and no others."""
+    kept: list[ir.Stmt] = []
+    used: set[str] = set()
+    for s in reversed(keep):
+        if isinstance(s, ir.Let) and s.var.name not in used:
+            continue
+        used |= arith.names(s.value if isinstance(s, ir.Let) else s.dst if isinstance(s, ir.Copy) else s)
+        kept.insert(0, s)
+    return tuple(kept)
+
+
 def through_registers(loop: ir.For, taken: set[str], stages: int) -> tuple[tuple[ir.Stmt, ...], ir.For]:
     """(the registers' declarations, the loop with its loads in two halves)."""
     plan = loop.plan
@@ -77,7 +89,7 @@ def through_registers(loop: ir.For, taken: set[str], stages: int) -> tuple[tuple
             return replace(node, options=((which, registers[node.dst.buffer.name]),))
         return ir.rewrite(loop.body[:plan.producers], rule)
 
-    fetch, keep = half("fetch"), half("keep")
+    fetch, keep = half("fetch"), _where(half("keep"))
     names = ", ".join(dict.fromkeys(c.dst.buffer.name for c in copies(fetch)))
     where = "the other stage after it; " if stages == 2 else "their tiles after it (two stages do not fit); "
     reason = f"registers: the next step's {names} are loaded while this one computes, and put into {where}" \
