@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
+import numpy
 import pytest
+import tilegen
 from cpu_support import CPU, agrees, block_text, emitted, library, planned
 from tilegen import ir
 from tilegen import language as T
