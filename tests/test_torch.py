@@ -3,6 +3,9 @@
 pip install 'torch==2.13.0+cpu' --index-url https://download.pytorch.org/whl/cpu (see .ci/run)
 """
 
+import importlib.util
+from pathlib import Path
+
 import numpy
 import pytest
 
@@ -289,3 +292,51 @@ def test_threads_of_torch_run_backward():
         X.grad = weight.grad = None
         norm32(X, weight, 1e-5).backward(torch.ones(5, 33))
         assert numpy.isfinite(X.grad.numpy()).all()
+
+
+# ---- The transformer block of the examples -------------------------------------------------------
+@pytest.fixture(scope="module")
+def transformer():
+    path = Path(__file__).resolve().parent.parent / "examples" / "torch" / "transformer_block.py"
+    spec = importlib.util.spec_from_file_location("transformer_block", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_transformer_block(transformer, compiled):
+    block = torch.compile(transformer.ours, fullgraph=True, backend="aot_eager") if compiled else transformer.ours
+    assert transformer.compare(70, 128, 2, "cpu", block) < 3e-3
+
+
+def kernels(transformer):
+    """(kernel, its inputs) of the block, at sizes that no tile divides."""
+    generator = torch.Generator().manual_seed(0)
+
+    def half(*shape):
+        return torch.randn(*shape, generator=generator).half()
+    rows, weight, rstd = half(20, 136), torch.rand(136), torch.rand(20)
+    queries = [half(2, 70, 64) for _ in range(4)]
+    statistics = [torch.rand(2, 70) + 5, torch.rand(2, 70)]
+    return [(transformer.rms_norm, (rows, weight)),
+            (transformer.rms_norm_backward, (half(20, 136), rows, weight, rstd, torch.zeros(136))),
+            (transformer.times.kernel, (rows, half(136, 72))), (transformer.times_turned.kernel, (rows, half(72, 136))),
+            (transformer.turned_times.kernel, (rows, half(20, 72))), (transformer.linear_gelu, (rows, half(136, 72))),
+            (transformer.gelu_slope, (rows, half(20, 136))), (transformer.attention, tuple(queries[:3])),
+            (transformer.attention_gradients, (*queries, *statistics, torch.zeros(2, 70, 64)))]
+
+
+def test_the_kernels_of_the_block_on_a_gpu_as_on_the_cpu(transformer):
+    """The emitted CUDA in the emulator, on tensors of torch."""
+    for kernel, given in kernels(transformer):
+        results = []
+        for place in ("cpu", "emulator"):
+            arguments = [value.clone() for value in given]
+            made = kernel.on(place)(*arguments)
+            changed = [a for a, before in zip(arguments, given) if not torch.equal(a, before)]
+            results.append([*(made if isinstance(made, tuple) else (made,)), *changed])
+        assert len(results[0]) == len(results[1])
+        for on_cpu, on_gpu in zip(*results):
+            error = (on_cpu.double() - on_gpu.double()).norm() / on_cpu.double().norm()
+            assert error < 2e-3, (kernel.__name__, error)
