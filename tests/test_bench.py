@@ -79,7 +79,9 @@ def test_verdicts(low, high, words):
     first = report.Row("first", "", time, time, 0.82, "memory")
     other = report.Row("other", "", time, Interval(1 / middle, 1 / high, 1 / low), None, "")
     lines = report.verdict([first, other])
-    assert words in lines[0] and lines[1] == "first reaches 82 % of what memory allows"
+    assert words in lines[0] and lines[1] == "first reaches 82 % of what memory allows" and len(lines) == 2
+    disturbed = report.verdict([report.Row("first", "", time, time, 1.2, "memory")])
+    assert disturbed[0].startswith("first reaches 120 %") and "other programs" in disturbed[1]
 
 
 # ---- Peers ---------------------------------------------------------------------------------------

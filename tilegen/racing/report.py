@@ -42,6 +42,8 @@ def verdict(found: Sequence[Row]) -> list[str]:
     lines = [f"{subject.name} {_against(other)}" for other in others]
     if subject.share is not None:
         lines.append(f"{subject.name} reaches {100 * subject.share:.0f} % of what {subject.side} allows")
+    if any(row.share is not None and row.share > 1 for row in found):
+        lines.append("a share above 100 % means that the roof was measured while other programs ran: measure again")
     return lines
 
 
