@@ -32,7 +32,8 @@ def emit_file(kernel: ir.Kernel, target: Target, original: ir.Kernel, command: s
     own = {name for part in parts for name in part.frame.own}
     e = Printer(target, {name: r for part in parts for name, r in part.frame.e.ranges.items()})
     hardware, plain = device_functions.needed(target, "\n".join([*kernel.sources, body]), own, kernel=kernel)
-    everything = "\n".join([body, *kernel.sources, *hardware, *plain])
+    grids = [" ".join(arith.names(part.frame.plan.walk.blocks)) for part in parts if part.frame.plan.walk]
+    everything = "\n".join([body, *kernel.sources, *hardware, *plain, *grids])
     kept, checks = constants.used(*launches.merged(parts), everything)
     knobs = [c for c in kept if c.knob]
     derived = [c for c in kept if not c.knob]

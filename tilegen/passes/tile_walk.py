@@ -101,6 +101,8 @@ def tile_walk(planner: Planner, shared: Shared | None, at_once: int) -> TileWalk
     blocks = planner.constant("BLOCKS", count, what, "a multiple of CLUSTER" if shared else "1 and up")
     if shared:
         planner.check_multiple(blocks, cluster, "every cluster of blocks is whole")
+    else:
+        planner.check(arith.binary(">=", blocks, ir.Const(1)), "at least one block walks over the tiles")
     return TileWalk(blocks, cluster, shared.axis if shared else 0)
 
 
