@@ -11,14 +11,15 @@ import tilegen.language as T
 @tilegen.jit
 def linear_gelu(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"],
                 bias: T.Tensor[("N",), "float32"], C: T.Tensor[("M", "N"), "float16"],
-                BM=T.by_target(128, cpu=480), BN=T.by_target(128, cpu=1024), BK=T.by_target(32, cpu=256)):
+                BM=T.by_target(128, cpu=480), BN=T.by_target(128, cpu=1024, sm_90a=256),
+                BK=T.by_target(32, cpu=256, sm_90a=64), stages=T.by_target(2, sm_90a=4)):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (bx, by):
         A_shared = T.alloc_shared((BM, BK), "float16")
         B_shared = T.alloc_shared((BK, BN), "float16")
         C_local = T.alloc_fragment((BM, BN), "float32")
         bias_local = T.alloc_fragment((BN,), "float32")
         T.clear(C_local)
-        for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
+        for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             T.copy(A[by * BM, ko * BK], A_shared)
             T.copy(B[ko * BK, bx * BN], B_shared)
             T.gemm(A_shared, B_shared, C_local)

@@ -242,27 +242,27 @@ static void linear_gelu_block(Tiles& t, const float16* __restrict__ A,
 {
     const int rows = std::min(BM, M - by * BM);
     const int columns = std::min(BN, N - bx * BN);
-    fill_tiles(t.C_local, rows, columns, 0.0f);  // 07_gemm_bias_gelu.py:20  T.clear(C_local)
+    fill_tiles(t.C_local, rows, columns, 0.0f);  // 07_gemm_bias_gelu.py:21  T.clear(C_local)
 
-    // 07_gemm_bias_gelu.py:21  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
+    // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
     for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-        // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
+        // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
         const int depth = std::min(BK, K - ko * BK);
         pack_rows(t.A_shared, &A[by * BM * K + ko * BK], K, rows, depth);
-        // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
+        // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
         pack_columns<load_float16>(t.B_shared, &B[ko * BK * N + bx * BN], N, depth, columns);
-        // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
+        // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
         for (int row = 0; row < rows; row += MR)
             for (int col = 0; col < columns; col += NR)
                 multiply(t.A_shared[row / MR], t.B_shared[col / NR], t.C_local[row / MR][col / NR],
                          depth);
     }
 
-    // 07_gemm_bias_gelu.py:25  T.copy(bias[bx * BN], bias_local)
+    // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
     for (int col = 0; col < columns; col += LANES)
         store_float32(&t.bias_local[col], load_float32_first(&bias[bx * BN + col], columns - col));
 
-    // 07_gemm_bias_gelu.py:26  for i, j in T.Parallel(BM, BN):
+    // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
     for (int i = 0; i < rows; ++i)
         for (int j = 0; j < columns; j += LANES) {
             const float32x8 gelu_input =
@@ -271,7 +271,7 @@ static void linear_gelu_block(Tiles& t, const float16* __restrict__ A,
                           0.5f * gelu_input * (1.0f + erf(gelu_input * 0.70710677f)));
         }
 
-    // 07_gemm_bias_gelu.py:28  T.copy(C_local, C[by * BM, bx * BN])
+    // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
     for (int row = 0; row < rows; ++row)
         for (int col = 0; col < columns; col += LANES)
             store_float16_first(&C[(by * BM + row) * N + bx * BN + col],
@@ -285,7 +285,7 @@ extern "C" void linear_gelu(const float16* __restrict__ A, const float16* __rest
 #pragma omp parallel
     {
         Tiles& t = thread_tiles();
-        // 07_gemm_bias_gelu.py:15  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
+        // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
 #pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
             for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
@@ -300,9 +300,9 @@ extern "C" void linear_gelu(const float16* __restrict__ A, const float16* __rest
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "bias",
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
-//   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:e8a3483b9863b258",
-//   "map": {"20": [245, 246], "21": [247, 248], "22": [249, 251], "23": [252, 253], "24": [254,
-//     260], "25": [261, 264], "26": [265, 273], "28": [274, 278], "15": [288, 293]}}
+//   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:8a24f1d07edd4268",
+//   "map": {"21": [245, 246], "22": [247, 248], "23": [249, 251], "24": [252, 253], "25": [254,
+//     260], "26": [261, 264], "27": [265, 273], "29": [274, 287], "16": [288, 293]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -389,7 +389,7 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>& B,
                       const Tensor<float>& bias, Tensor<host_float16>& C, int M, int K, int N)
 {
-    // 07_gemm_bias_gelu.py:15  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
+    // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
     #pragma omp parallel for collapse(2)
     for (int by = 0; by < (M + BM - 1) / BM; ++by)
         for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
@@ -397,36 +397,36 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto B_shared = std::make_unique<double[][BN]>(BK);
             auto C_local = std::make_unique<double[][BN]>(BM);
             auto bias_local = std::make_unique<double[]>(BN);
-            // 07_gemm_bias_gelu.py:20  T.clear(C_local)
+            // 07_gemm_bias_gelu.py:21  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C_local[i][j] = 0.0;
-            // 07_gemm_bias_gelu.py:21  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
+            // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-                // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
+                // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BK; ++j)
                         A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
-                // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
+                // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
                     for (int j = 0; j < BN; ++j)
                         B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
-                // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
+                // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
                         for (int j = 0; j < BN; ++j)
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
-            // 07_gemm_bias_gelu.py:25  T.copy(bias[bx * BN], bias_local)
+            // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
             for (int i = 0; i < BN; ++i)
                 bias_local[i] = bias[{bx * BN + i}];
-            // 07_gemm_bias_gelu.py:26  for i, j in T.Parallel(BM, BN):
+            // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
                     const double gelu_input = C_local[i][j] + bias_local[j];
                     C_local[i][j] = 0.5 * gelu_input * (1.0 + std::erf(gelu_input * 0.70710677));
                 }
-            // 07_gemm_bias_gelu.py:28  T.copy(C_local, C[by * BM, bx * BN])
+            // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C.set({by * BM + i, bx * BN + j}, C_local[i][j]);

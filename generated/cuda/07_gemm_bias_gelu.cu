@@ -12,7 +12,7 @@
 constexpr int BM = 128;        // rows of A_shared and C_local
 constexpr int BN = 128;        // columns of B_shared and C_local; elements of bias_local
 constexpr int BK = 32;         // columns of A_shared; rows of B_shared
-constexpr int STAGES = 2;      // tiles of each operand that are on their way or in use: 2 and up
+constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 256;   // threads of a block: up to 1024
 constexpr int WARPS_N = 4;     // warps along the columns of C: a power of two
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
@@ -30,7 +30,7 @@ constexpr int MMA_K = 16;                     // depth of one mma instruction
 constexpr int C_TILES_M = C_ROWS / 2;         // mma tiles of 16 rows in a warp's part
 constexpr int C_TILES_N = C_COLS / 2;         // mma tiles of 8 columns in a warp's part
 
-static_assert(STAGES >= 2, "one stage is filled while another is used");
+static_assert(stages >= 2, "one stage is filled while another is used");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
@@ -222,10 +222,10 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 A_shared[STAGES][BM][BK];
-    alignas(16) float16 B_shared[STAGES][BK][BN];
+    alignas(16) float16 A_shared[stages][BM][BK];
+    alignas(16) float16 B_shared[stages][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * STAGES * BM * BK + 2 * STAGES * BK * BN;
+constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -244,17 +244,17 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 07_gemm_bias_gelu.py:15  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
+    // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 07_gemm_bias_gelu.py:19  bias_local = T.alloc_fragment((BN,), "float32")
+    // 07_gemm_bias_gelu.py:20  bias_local = T.alloc_fragment((BN,), "float32")
     float bias_local[C_COLS];
-    float C_local[C_ROWS][C_COLS] = {};       // 07_gemm_bias_gelu.py:20  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};       // 07_gemm_bias_gelu.py:21  T.clear(C_local)
 
     const int steps = (K + BK - 1) / BK;
     auto load_stage = [&](int ko) {
-        const int stage = ko % STAGES;
-        // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
+        const int stage = ko % stages;
+        // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
         // the whole tile exists
         if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
             #pragma unroll
@@ -276,7 +276,7 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
             }
         }
 
-        // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
+        // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
         // the whole tile exists
         if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
             #pragma unroll
@@ -319,32 +319,32 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
         }
     };
 
-    // 07_gemm_bias_gelu.py:21  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
-    for (int ko = 0; ko < STAGES - 1; ++ko) {
+    // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
+    for (int ko = 0; ko < stages - 1; ++ko) {
         if (ko < steps) load_stage(ko);
         cp_async_commit();
     }
-    cp_async_wait<STAGES - 2>();
+    cp_async_wait<stages - 2>();
     __syncthreads();  // why: the first stage is complete
     if (steps > 0) load_operands(0, 0, 0);
     for (int ko = 0; ko < steps; ++ko) {
-        const int stage = ko % STAGES;
+        const int stage = ko % stages;
         // why: the last step has no next one and loads its own operands again
-        const int next = ko + 1 < steps ? (ko + 1) % STAGES : stage;
-        // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
+        const int next = ko + 1 < steps ? (ko + 1) % stages : stage;
+        // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
             const int set = k / MMA_K % 2;
             if (k + MMA_K < BK) {
                 load_operands(1 - set, stage, k + MMA_K);
             } else {
-                cp_async_wait<STAGES - 2>();
+                cp_async_wait<stages - 2>();
                 // why: the next stage is complete, and nobody still reads this one
                 __syncthreads();
                 load_operands(1 - set, next, 0);
             }
             if (k == 0) {
-                if (ko + STAGES - 1 < steps) load_stage(ko + STAGES - 1);
+                if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
                 cp_async_commit();
             }
             #pragma unroll
@@ -357,14 +357,14 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
         }
     }
 
-    // 07_gemm_bias_gelu.py:25  T.copy(bias[bx * BN], bias_local)
+    // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
     #pragma unroll
     for (int e = 0; e < C_COLS; e += C_VEC) {
         const int i_in_tile = C_col(e), n = bx * BN + i_in_tile;
         load_inside<C_VEC>(&bias_local[e], &bias[n], N - n);
     }
 
-    // 07_gemm_bias_gelu.py:26  for i, j in T.Parallel(BM, BN):
+    // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
     #pragma unroll
     for (int r = 0; r < C_ROWS; ++r)
         #pragma unroll
@@ -373,7 +373,7 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
             C_local[r][c] = 0.5f * gelu_input * (1.0f + erff(gelu_input * 0.70710677f));
         }
 
-    // 07_gemm_bias_gelu.py:28  T.copy(C_local, C[by * BM, bx * BN])
+    // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
     #pragma unroll
     for (int r = 0; r < C_ROWS; ++r) {
         const int row = C_row(r), m = by * BM + row;
@@ -386,15 +386,15 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 }
 
 // tilegen-launch: {"entry": "linear_gelu", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "STAGES", "THREADS", "WARPS_N", "A_VEC", "B_VEC", "MIN_BLOCKS"],
+//   "knobs": ["BM", "BN", "BK", "stages", "THREADS", "WARPS_N", "A_VEC", "B_VEC", "MIN_BLOCKS"],
 //   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "bias",
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
-//   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [247, 249], "19": [250, 251], "20": [252, 256], "22": [257, 278], "23": [279,
-//     321], "21": [322, 333], "24": [334, 359], "25": [360, 366], "26": [367, 375], "28": [376,
+//   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:01015f8592326aef",
+//   "map": {"16": [247, 249], "20": [250, 251], "21": [252, 256], "23": [257, 278], "24": [279,
+//     321], "22": [322, 333], "25": [334, 359], "26": [360, 366], "27": [367, 375], "29": [376,
 //     385]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
@@ -481,7 +481,7 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>& B,
                       const Tensor<float>& bias, Tensor<host_float16>& C, int M, int K, int N)
 {
-    // 07_gemm_bias_gelu.py:15  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
+    // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
     #pragma omp parallel for collapse(2)
     for (int by = 0; by < (M + BM - 1) / BM; ++by)
         for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
@@ -489,36 +489,36 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto B_shared = std::make_unique<double[][BN]>(BK);
             auto C_local = std::make_unique<double[][BN]>(BM);
             auto bias_local = std::make_unique<double[]>(BN);
-            // 07_gemm_bias_gelu.py:20  T.clear(C_local)
+            // 07_gemm_bias_gelu.py:21  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C_local[i][j] = 0.0;
-            // 07_gemm_bias_gelu.py:21  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
+            // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-                // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
+                // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BK; ++j)
                         A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
-                // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
+                // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
                     for (int j = 0; j < BN; ++j)
                         B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
-                // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
+                // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
                         for (int j = 0; j < BN; ++j)
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
-            // 07_gemm_bias_gelu.py:25  T.copy(bias[bx * BN], bias_local)
+            // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
             for (int i = 0; i < BN; ++i)
                 bias_local[i] = bias[{bx * BN + i}];
-            // 07_gemm_bias_gelu.py:26  for i, j in T.Parallel(BM, BN):
+            // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
                     const double gelu_input = C_local[i][j] + bias_local[j];
                     C_local[i][j] = 0.5 * gelu_input * (1.0 + std::erf(gelu_input * 0.70710677));
                 }
-            // 07_gemm_bias_gelu.py:28  T.copy(C_local, C[by * BM, bx * BN])
+            // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C.set({by * BM + i, bx * BN + j}, C_local[i][j]);

@@ -138,18 +138,18 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 07_gemm_bias_gelu.py:15  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
+    // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 07_gemm_bias_gelu.py:19  bias_local = T.alloc_fragment((BN,), "float32")
+    // 07_gemm_bias_gelu.py:20  bias_local = T.alloc_fragment((BN,), "float32")
     float bias_local[C_COLS];
-    float C_local[C_ROWS][C_COLS] = {};       // 07_gemm_bias_gelu.py:20  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};       // 07_gemm_bias_gelu.py:21  T.clear(C_local)
     float16 A_next[BM * BK / THREADS];
     float16 B_next[BK * BN / THREADS];
 
     const int steps = (K + BK - 1) / BK;
     auto fetch_step = [&](int ko) {
-        // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
+        // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
         // the whole tile exists
         if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
             #pragma unroll
@@ -169,7 +169,7 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
             }
         }
 
-        // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
+        // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
         // the whole tile exists
         if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
             #pragma unroll
@@ -207,7 +207,7 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
         }
     };
 
-    // 07_gemm_bias_gelu.py:21  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
+    // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
     if (0 < steps) {
         fetch_step(0);
         keep_step(0);
@@ -217,7 +217,7 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
         if (ko + 1 < steps) fetch_step(ko + 1);
 
         const int stage = ko % STAGES;
-        // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
+        // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
         for (int k = 0; k < BK; k += DEPTH_VEC) {
             float a[C_ROWS][DEPTH_VEC];
             #pragma unroll
@@ -242,14 +242,14 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
         if (ko + 1 < steps) keep_step(ko + 1);
     }
 
-    // 07_gemm_bias_gelu.py:25  T.copy(bias[bx * BN], bias_local)
+    // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
     #pragma unroll
     for (int e = 0; e < C_COLS; e += C_VEC) {
         const int i_in_tile = C_col(e), n = bx * BN + i_in_tile;
         load_inside<C_VEC>(&bias_local[e], &bias[n], N - n);
     }
 
-    // 07_gemm_bias_gelu.py:26  for i, j in T.Parallel(BM, BN):
+    // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
     #pragma unroll
     for (int r = 0; r < C_ROWS; ++r)
         #pragma unroll
@@ -258,7 +258,7 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
             C_local[r][c] = 0.5f * gelu_input * (1.0f + erff(gelu_input * 0.70710677f));
         }
 
-    // 07_gemm_bias_gelu.py:28  T.copy(C_local, C[by * BM, bx * BN])
+    // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
     #pragma unroll
     for (int r = 0; r < C_ROWS; ++r) {
         const int row = C_row(r), m = by * BM + row;
@@ -278,9 +278,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "bias",
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
-//   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:dfe4cb42b3f631bc",
-//   "map": {"15": [141, 143], "19": [144, 145], "20": [146, 151], "22": [152, 171], "23": [172,
-//     209], "21": [210, 219], "24": [220, 244], "25": [245, 251], "26": [252, 260], "28": [261,
+//   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:01015f8592326aef",
+//   "map": {"16": [141, 143], "20": [144, 145], "21": [146, 151], "23": [152, 171], "24": [172,
+//     209], "22": [210, 219], "25": [220, 244], "26": [245, 251], "27": [252, 260], "29": [261,
 //     270]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
@@ -367,7 +367,7 @@ static double uniform(int steps) { return double(generator() % (steps + 1)) / st
 static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>& B,
                       const Tensor<float>& bias, Tensor<host_float16>& C, int M, int K, int N)
 {
-    // 07_gemm_bias_gelu.py:15  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
+    // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
     #pragma omp parallel for collapse(2)
     for (int by = 0; by < (M + BM - 1) / BM; ++by)
         for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) {
@@ -375,36 +375,36 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto B_shared = std::make_unique<double[][BN]>(BK);
             auto C_local = std::make_unique<double[][BN]>(BM);
             auto bias_local = std::make_unique<double[]>(BN);
-            // 07_gemm_bias_gelu.py:20  T.clear(C_local)
+            // 07_gemm_bias_gelu.py:21  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C_local[i][j] = 0.0;
-            // 07_gemm_bias_gelu.py:21  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
+            // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
-                // 07_gemm_bias_gelu.py:22  T.copy(A[by * BM, ko * BK], A_shared)
+                // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BK; ++j)
                         A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
-                // 07_gemm_bias_gelu.py:23  T.copy(B[ko * BK, bx * BN], B_shared)
+                // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
                     for (int j = 0; j < BN; ++j)
                         B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
-                // 07_gemm_bias_gelu.py:24  T.gemm(A_shared, B_shared, C_local)
+                // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
                         for (int j = 0; j < BN; ++j)
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
-            // 07_gemm_bias_gelu.py:25  T.copy(bias[bx * BN], bias_local)
+            // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
             for (int i = 0; i < BN; ++i)
                 bias_local[i] = bias[{bx * BN + i}];
-            // 07_gemm_bias_gelu.py:26  for i, j in T.Parallel(BM, BN):
+            // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
                     const double gelu_input = C_local[i][j] + bias_local[j];
                     C_local[i][j] = 0.5 * gelu_input * (1.0 + std::erf(gelu_input * 0.70710677));
                 }
-            // 07_gemm_bias_gelu.py:28  T.copy(C_local, C[by * BM, bx * BN])
+            // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j)
                     C.set({by * BM + i, bx * BN + j}, C_local[i][j]);

@@ -122,7 +122,7 @@ def _leaving(planner: Planner, parts: Parts, stores: list[ir.Copy], walk: TileWa
     reason = ""
     if any(s.dst.buffer.dtype.bits != 16 for s in stores):
         reason = "a tile of 32 bits finds no room in registers"
-    elif parts.sums(planner) + sum(sizes) // 2 + _OTHER_REGISTERS > room:
+    elif parts.fragments(planner) + sum(sizes) // 2 + _OTHER_REGISTERS > room:
         reason = "registers are short"
     elif any(parts.inner.index(s) < parts.inner.index(parts.loop) for s in stores):
         reason = "a result is stored before the loop"

@@ -70,6 +70,18 @@ class Parts:
         """Registers of a thread for all accumulators."""
         return sum(self.registers(planner, b) for b in {g.c.buffer.name: g.c.buffer for g in self.helpers}.values())
 
+    def fragments(self, planner: Planner) -> int:
+        """About the registers of a thread for all fragments. One of a row is with every thread that has its columns, a
+        quarter of them in the arrangement of wgmma."""
+        columns = {g.c.buffer.shape[-1] for g in self.helpers}
+        total = 0
+        for n in ir.walk(planner.kernel.body):
+            if isinstance(n, ir.Alloc) and n.buffer.scope == "fragment":
+                size = planner.value(arith.product(n.buffer.shape)) or 0
+                share = GROUP * self.groups if len(n.buffer.shape) > 1 else GROUP * self.groups // 4
+                total += size // (4 if len(n.buffer.shape) == 1 and n.buffer.shape[0] in columns else share)
+        return total
+
     def registers(self, planner: Planner, buffer: ir.Buffer) -> int:
         """Registers of a thread for one of them."""
         return (planner.value(arith.product(buffer.shape)) or 0) // (GROUP * self.groups)
