@@ -98,6 +98,45 @@ def test_dtypes(dtype, out):
     assert worst(special.emulated(a, b), want) < (0.2 if out == "bfloat16" else 1e-4)
 
 
+@tilegen.jit
+def wide_and_narrow(M, N, K, dtype, sums="float32", BM=128, BN=128, BK=64):
+    @T.prim_func
+    def kernel(A: T.Tensor((M, K), dtype), B: T.Tensor((N, K), dtype), C: T.Tensor((M, N), sums)):
+        with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (bx, by):
+            A_shared = T.alloc_shared((BM, BK), dtype)
+            B_shared = T.alloc_shared((BN, BK), dtype)
+            C_local = T.alloc_fragment((BM, BN), sums)
+            T.clear(C_local)
+            for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=3):
+                T.copy(A[by * BM, ko * BK], A_shared)
+                T.copy(B[bx * BN, ko * BK], B_shared)
+                T.gemm(A_shared, B_shared, C_local, transpose_B=True)
+            T.copy(C_local, C[by * BM, bx * BN])
+    return kernel
+
+
+@pytest.mark.parametrize("dtype, sums, BK, instruction", [
+    ("tfloat32", "float32", 32, "wgmma_m64n128k8_tf32"), ("float8_e4m3", "float32", 128, "wgmma_m64n128k32_e4m3"),
+    ("float8_e5m2", "float32", 128, "wgmma_m64n128k32_e5m2"), ("int8", "int32", 128, "wgmma_m64n128k32_s8"),
+    ("uint8", "int32", 128, "wgmma_m64n128k32_u8")])
+def test_operands_of_32_and_8_bits(dtype, sums, BK, instruction):
+    """Rows of both operands run along the depth."""
+    special = wide_and_narrow.specialize(M=200, N=144, K=208, dtype=dtype, sums=sums, BK=BK).specialised("cuda", ARCH)
+    assert f"{instruction}(C_local" in special.source
+    numbers = np.random.default_rng(0)
+    if sums == "int32":
+        low, high = (-128, 128) if dtype == "int8" else (0, 256)
+        a, b = (numbers.integers(low, high, s).astype(dtype) for s in ((200, 208), (144, 208)))
+        assert (special.emulated(a, b) == a.astype("int32") @ b.astype("int32").T).all()
+    else:
+        kind = {"tfloat32": "float32", "float8_e4m3": ml_dtypes.float8_e4m3fn, "float8_e5m2": ml_dtypes.float8_e5m2}[dtype]
+        a, b = (numbers.standard_normal(s).astype("float32").astype(kind) for s in ((200, 208), (144, 208)))
+        want = a.astype("float32") @ b.astype("float32").T
+        assert worst(special.emulated(a, b), want) < (0.1 if dtype == "tfloat32" else 1e-3)
+    artifact = compile_text(special.source, nvrtc.find(), name="product.cu", target="cuda", arch=ARCH)
+    assert not artifact.findings and artifact.resources.stack == 0
+
+
 @pytest.mark.parametrize("stages", (2, 3, 5))
 @pytest.mark.parametrize("K", (8, 64, 128, 640))
 def test_few_steps_and_many(K, stages):

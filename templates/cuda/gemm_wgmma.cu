@@ -23,7 +23,7 @@ for (int ${ k } = 0; ${ k } < ${ e(depth, "<<") }; ${ k } += ${ step.name })
 //% if registers
         ${ helper }<${ b.turned }>(${ c }[2 * ${ i }], ${ c }[2 * ${ i } + 1], ${ first }[${ i }][${ k } / ${ step.name }], ${ second }, ${ e(add) });
 //% else
-        ${ helper }<${ a.turned }, ${ b.turned }>(${ c }[2 * ${ i }], ${ c }[2 * ${ i } + 1], ${ first }, ${ second }, ${ e(add) });
+        ${ helper }${ "<" ~ a.turned ~ ", " ~ b.turned ~ ">" if turns else "" }(${ c }[2 * ${ i }], ${ c }[2 * ${ i } + 1], ${ first }, ${ second }, ${ e(add) });
 //% endif
     }
 wgmma_commit();

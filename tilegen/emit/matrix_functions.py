@@ -5,8 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from tilegen.dtypes import DType
 from tilegen.instructions import MATRIX_INSTRUCTIONS, MatrixInstruction
-from tilegen.wgmma import wgmma_helpers, with_registers
+from tilegen.wgmma import sums_of, turns, wgmma_helpers, with_registers
 
 # Of a sum: its C++ type, and the letter of its registers in inline assembly.
 _SUMS = {"float32": ("float", "f"), "float64": ("double", "d"), "int32": ("int", "r"), "float16": ("float16", "r")}
@@ -57,20 +58,22 @@ def _what(instruction: MatrixInstruction) -> str:
 
 def wgmma_functions(target: str) -> dict[str, dict[str, Any]]:
     """{name: values of the template} for the products of a warpgroup."""
-    return {helper: _wgmma_values(helper, columns) for helper, (columns, _) in wgmma_helpers().items()
+    return {helper: _wgmma_values(helper, columns, dtype) for helper, (columns, dtype) in wgmma_helpers().items()
             if target == "cuda"}
 
 
 def wgmma_register_functions(target: str) -> dict[str, dict[str, Any]]:
     """The same for products whose left operand is in registers."""
     return {with_registers(helper): {**values, "helper": with_registers(helper)}
-            for helper, values in wgmma_functions(target).items()}
+            for helper, values in wgmma_functions(target).items() if values["turns"]}
 
 
-def _wgmma_values(helper: str, columns: int) -> dict[str, Any]:
+def _wgmma_values(helper: str, columns: int, dtype: DType) -> dict[str, Any]:
     shape, element = helper.removeprefix("wgmma_").split("_")
     places = textwrap.wrap(", ".join(f"%{n}" for n in range(columns // 2)), _OPERANDS_WIDE)
-    sums = [f'"+f"({row}[{pair + n}])' for pair in range(0, columns // 4, 2) for row in ("low", "high") for n in (0, 1)]
+    kind, letter = _SUMS[sums_of(dtype).name]
+    sums = [f'"+{letter}"({row}[{pair + n}])' for pair in range(0, columns // 4, 2) for row in ("low", "high") for n in (0, 1)]
     return {"helper": helper, "columns": columns, "count": columns // 2, "sums": ", ".join(sums),
-            "opcode": f"wgmma.mma_async.sync.aligned.{shape}.f32.{element}.{element}",
+            "kind": kind, "turns": turns(dtype), "signs": dtype.is_float,
+            "opcode": f"wgmma.mma_async.sync.aligned.{shape}.{'f32' if dtype.is_float else 's32'}.{element}.{element}",
             "places": [*(f"{line} " for line in places[:-1]), places[-1]]}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tilegen.dtypes import DType
 from tilegen.instructions import MATRIX_INSTRUCTIONS, Fragment, MatrixInstruction
-from tilegen.wgmma import wgmma_helpers, with_registers
+from tilegen.wgmma import sums_of, turns, wgmma_helpers, with_registers
 
+_OPERANDS = {"tfloat32": "float", "int8": "signed char", "uint8": "unsigned char"}
 _ELEMENTS = {"float8_e4m3": "e4m3", "float8_e5m2": "e5m2"}
 _SUMS = {"float32": "float", "float64": "double", "int32": "int", "float16": "unsigned"}
 
@@ -17,15 +19,23 @@ def instruction_calls() -> str:
     for instruction in MATRIX_INSTRUCTIONS:
         lines += [f"extern const MatrixInstruction {_record(instruction)};", *_call(instruction), ""]
     for name, (columns, dtype) in wgmma_helpers().items():
-        lines += ["template <int TURN_A, int TURN_B>",
-                  f"inline void {name}(float* low, float* high, uint64_t a, uint64_t b, int add, TILEGEN_AT)",
-                  f"{{ wgmma_rows<{dtype.name}, {columns}, TURN_A, TURN_B>(low, high, a, b, add, at); }}",
-                  "template <int TURN_B>",
-                  f"inline void {with_registers(name)}(float* low, float* high, const unsigned* a, uint64_t b, "
-                  "int add, TILEGEN_AT)",
-                  f"{{ wgmma_rows_registers<{dtype.name}, {columns}, TURN_B>(low, high, a, b, add, at); }}"]
+        lines += _warpgroup_calls(name, columns, dtype)
     lines += _aliases()
     return "\n".join([*lines, "}  // namespace tilegen_emulator", ""])
+
+
+def _warpgroup_calls(name: str, columns: int, dtype: DType) -> list[str]:
+    """The functions of one product of warpgroups."""
+    kind, sums = _OPERANDS.get(dtype.name, dtype.name), _SUMS[sums_of(dtype).name]
+    head = f"inline void {name}({sums}* low, {sums}* high, uint64_t a, uint64_t b, int add, TILEGEN_AT)"
+    if not turns(dtype):
+        return [head, f"{{ wgmma_rows<{kind}, {columns}, false, false>(low, high, a, b, add, at); }}"]
+    return ["template <int TURN_A, int TURN_B>", head,
+            f"{{ wgmma_rows<{kind}, {columns}, TURN_A, TURN_B>(low, high, a, b, add, at); }}",
+            "template <int TURN_B>",
+            f"inline void {with_registers(name)}({sums}* low, {sums}* high, const unsigned* a, uint64_t b, int add, "
+            "TILEGEN_AT)",
+            f"{{ wgmma_rows_registers<{kind}, {columns}, TURN_B>(low, high, a, b, add, at); }}"]
 
 
 def instruction_tables() -> str:

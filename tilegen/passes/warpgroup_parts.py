@@ -9,7 +9,7 @@ from tilegen.passes.engine_copies import why_boxes_differ, why_no_engine
 from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
 from tilegen.plan import PipelinePlan
-from tilegen.wgmma import WGMMA_DEPTH_BYTES, WGMMA_ROWS, wgmma_helper
+from tilegen.wgmma import WGMMA_DEPTH_BYTES, WGMMA_ROWS, turns, wgmma_helper
 
 GROUP = 128                                     # threads of a warpgroup
 _ALONE = (ir.Vote, ir.Scan, ir.Finalize, ir.Atomic, ir.Sync, ir.Print)
@@ -144,6 +144,8 @@ def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, tiles: set[str])
     helper = wgmma_helper(cols, a, b, c)
     if not helper:
         raise NoWarpgroups(f"wgmma has no product of {cols} columns of {a} into {c} here")
+    if not turns(a) and (gemm.transpose_a or not gemm.transpose_b or len(shared) < 2):
+        raise NoWarpgroups(f"wgmma takes operands of {a} from shared memory alone, with rows along the depth")
     if rows % (WGMMA_ROWS * groups):
         raise NoWarpgroups(f"{rows} rows are not made of {WGMMA_ROWS} for each of {groups} warpgroups")
     if depth % (WGMMA_DEPTH_BYTES // a.bytes):

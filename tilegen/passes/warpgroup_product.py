@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilegen import arith, ir
-from tilegen.wgmma import WGMMA_ROWS, wgmma_helpers, with_registers
+from tilegen.wgmma import WGMMA_ROWS, turns, wgmma_helpers, with_registers
 from tilegen.passes.planner import Planner
 from tilegen.plan import OpPlan, WgmmaChoice
 
@@ -34,6 +34,7 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     below = arith.multiply(i, arith.multiply(ir.Const(2), ir.Var(rows.count_name, kind="knob")))
     values = {
         **name, "helper": with_registers(choice.helper) if registers else choice.helper, "registers": registers,
+        "turns": turns(gemm.a.buffer.dtype),
         "depth": depth, "step": step, "tiles": tiles, "c": gemm.c.buffer.name,
         "pending": choice.pending, "stores": choice.stores, "turn": choice.turn,
         "add": arith.binary(">", k, ir.Const(0)) if gemm.clear else ir.Const(1),
