@@ -12,6 +12,7 @@ from tilegen.wgmma import sums_of, turns, wgmma_helpers, with_registers
 # Of a sum: its C++ type, and the letter of its registers in inline assembly.
 _SUMS = {"float32": ("float", "f"), "float64": ("double", "d"), "int32": ("int", "r"), "float16": ("float16", "r")}
 
+_WGMMA_SUMS = {"float": "f32", "int": "s32"}
 _OPERANDS_WIDE = 76                    # columns of a line of the operands of wgmma
 
 
@@ -75,5 +76,5 @@ def _wgmma_values(helper: str, columns: int, dtype: DType) -> dict[str, Any]:
     sums = [f'"+{letter}"({row}[{pair + n}])' for pair in range(0, columns // 4, 2) for row in ("low", "high") for n in (0, 1)]
     return {"helper": helper, "columns": columns, "count": columns // 2, "sums": ", ".join(sums),
             "kind": kind, "turns": turns(dtype), "signs": dtype.is_float,
-            "opcode": f"wgmma.mma_async.sync.aligned.{shape}.{'f32' if dtype.is_float else 's32'}.{element}.{element}",
+            "opcode": f"wgmma.mma_async.sync.aligned.{shape}.{_WGMMA_SUMS[kind]}.{element}.{element}",
             "places": [*(f"{line} " for line in places[:-1]), places[-1]]}
