@@ -302,7 +302,7 @@ extern "C" void linear_gelu(const float16* __restrict__ A, const float16* __rest
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:8a24f1d07edd4268",
 //   "map": {"21": [245, 246], "22": [247, 248], "23": [249, 251], "24": [252, 253], "25": [254,
-//     260], "26": [261, 264], "27": [265, 273], "29": [274, 287], "16": [288, 293]}}
+//     260], "26": [261, 264], "27": [265, 273], "29": [274, 278], "16": [288, 293]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -73,7 +73,8 @@ def _wgmma_values(helper: str, columns: int, dtype: DType) -> dict[str, Any]:
     shape, element = helper.removeprefix("wgmma_").split("_")
     places = textwrap.wrap(", ".join(f"%{n}" for n in range(columns // 2)), _OPERANDS_WIDE)
     kind, letter = _SUMS[sums_of(dtype).name]
-    sums = [f'"+{letter}"({row}[{pair + n}])' for pair in range(0, columns // 4, 2) for row in ("low", "high") for n in (0, 1)]
+    sums = [f'"+{letter}"({row}[{pair + n}])' for pair in range(0, columns // 4, 2) for row in ("low", "high")
+            for n in (0, 1)]
     return {"helper": helper, "columns": columns, "count": columns // 2, "sums": ", ".join(sums),
             "kind": kind, "turns": turns(dtype), "signs": dtype.is_float,
             "opcode": f"wgmma.mma_async.sync.aligned.{shape}.{_WGMMA_SUMS[kind]}.{element}.{element}",
