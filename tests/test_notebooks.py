@@ -22,15 +22,15 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
 
-def run(cells, **environment):
-    """The notebook of these cells after it has run, without a GPU."""
+def run(cells, gpu=False):
+    """The notebook of these cells after it has run; without a GPU if not `gpu`."""
     if isinstance(cells, (str, Path)):
         book = nbformat.read(cells, as_version=4)
     else:
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     client = nbclient.NotebookClient(book, timeout=300, kernel_name="python3", allow_errors=False)
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(ROOT), **environment}
-    client.execute(env=environment)
+    hidden = {} if gpu else {"CUDA_VISIBLE_DEVICES": "-1"}
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT), **hidden})
     return book
 
 
@@ -47,7 +47,17 @@ def outputs(cell, kind="text/plain"):
 def test_notebook(file):
     if "torch" in file.stem and importlib.util.find_spec("torch") is None:
         pytest.skip("torch is not installed: see .ci/run")
-    book = run(file)
+    check(run(file), file)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda f: f.stem)
+def test_gpu_notebook(file):
+    check(run(file, gpu=True), file)
+
+
+def check(book, file):
+    """Every cell did what it is for."""
     for cell in book.cells:
         if "raises-exception" in cell.metadata.get("tags", ()):
             assert [out.output_type for out in cell.outputs][-1:] == ["error"], cell.source

@@ -308,3 +308,77 @@ def test_a_gradient_that_would_be_lost(on_gpu):
     records[0] = True
     with pytest.raises(TilegenError, match="TG0415"):
         kernel(2.0, x, y, z)
+
+
+# ---- A real GPU ----------------------------------------------------------------------------------
+@pytest.mark.gpu
+@pytest.mark.parametrize("library", ["cupy", "torch"])
+def test_gpu_later_calls(library):
+    import cupy
+    torch = pytest.importorskip("torch")
+    move, back = {"cupy": (cupy.asarray, cupy.asnumpy),
+                  "torch": (lambda a: torch.from_numpy(a).cuda(), lambda t: t.cpu().numpy())}[library]
+    kernel = tilegen.jit(axpy.__wrapped__, target="cuda")
+    for turn in range(4):
+        x, y = floats(1000) + turn, floats(1000)
+        want, alpha = numpy.float32(turn) * x + y, float(turn)
+        X, Y, Z = move(x), move(y), move(x * 0)
+        kernel(alpha, X, Y, Z)
+        assert numpy.allclose(back(Z), want) and numpy.allclose(back(kernel(alpha, X, Y)), want)
+        assert kernel(alpha, X, Y, out=Z) is Z
+        call = kernel.bind(alpha, X, Y, Z)
+        Z[:] = 0
+        call()
+        assert numpy.allclose(back(Z), want)
+    assert kernel._repeats._kinds, "the later calls were known"
+    others = []
+    thread = threading.Thread(target=lambda: others.append(kernel(alpha, X, Y)))
+    thread.start()                      # which has no CUDA context yet
+    thread.join()
+    assert numpy.allclose(back(others[0]), want)
+
+
+@pytest.mark.gpu
+def test_gpu_later_calls_on_streams_and_in_graphs():
+    import cupy
+    torch = pytest.importorskip("torch")
+    kernel = tilegen.jit(axpy.__wrapped__, target="cuda")
+    x, y, z = (torch.rand(1000, device="cuda") for _ in range(3))
+    for _ in range(2):
+        kernel(2.0, x, y, z)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        kernel(3.0, x, y, z)
+    torch.cuda.synchronize()
+    assert torch.equal(z, 3 * x + y)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kernel(4.0, x, y, z)            # a plain call, captured
+    x.fill_(1)
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(z, 4 + y)
+    a, b, c = (cupy.random.rand(1000, dtype=cupy.float32) for _ in range(3))
+    stream = cupy.cuda.Stream(non_blocking=True)
+    for _ in range(2):
+        kernel(2.0, a, b, c, stream=stream)
+    stream.synchronize()
+    assert bool((c == 2 * a + b).all())
+    with stream:
+        stream.begin_capture()
+        kernel(5.0, a, b, c)
+        captured = stream.end_capture()
+        captured.launch()
+    stream.synchronize()
+    assert cupy.allclose(c, 5 * a + b)
+
+
+@pytest.mark.gpu
+def test_gpu_later_calls_with_tensor_maps():
+    torch = pytest.importorskip("torch")
+    kernel = tilegen.jit(product.__wrapped__, target="cuda")
+    for _ in range(4):
+        A, B, C = (torch.randn(512, 512, device="cuda").half() for _ in range(3))
+        kernel(A, B, C)
+        torch.testing.assert_close(C, A @ B, rtol=1e-2, atol=1e-1)
+        kernel.bind(B, A, C)()
+        torch.testing.assert_close(C, B @ A, rtol=1e-2, atol=1e-1)

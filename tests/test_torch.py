@@ -19,9 +19,10 @@ pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(autouse=True)
-def on_the_cpu(monkeypatch):
+def on_the_cpu(monkeypatch, request):
     """Host tensors go to the CPU target, whatever the machine has."""
-    monkeypatch.setattr(placement, "gpu", lambda: None)
+    if request.node.get_closest_marker("gpu") is None:
+        monkeypatch.setattr(placement, "gpu", lambda: None)
 
 
 def rms_norm(dtype):
@@ -340,3 +341,29 @@ def test_the_kernels_of_the_block_on_a_gpu_as_on_the_cpu(transformer):
         for on_cpu, on_gpu in zip(*results):
             error = (on_cpu.double() - on_gpu.double()).norm() / on_cpu.double().norm()
             assert error < 2e-3, (kernel.__name__, error)
+
+
+# ---- A real GPU ----------------------------------------------------------------------------------
+@pytest.mark.gpu
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gpu_transformer_block(transformer, compiled):
+    block = torch.compile(transformer.ours, fullgraph=True) if compiled else transformer.ours
+    for tokens in (70, 512):
+        assert transformer.compare(tokens, 256, 2, "cuda", block) < 3e-3
+
+
+@pytest.mark.gpu
+def test_gpu_operators():
+    X, weight = (t.detach().double().cuda().requires_grad_() for t in inputs())
+    assert torch.autograd.gradcheck(lambda X, weight: norm64(X, weight, 1e-3), (X, weight), nondet_tol=1e-12)
+    X, weight = (t.detach().cuda().requires_grad_() for t in inputs())
+    torch.library.opcheck(norm32.op, (X, weight, 1e-5))
+    with torch.no_grad():
+        norm32(X, weight, 1e-5)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            Y = norm32(X, weight, 1e-5)
+        X.mul_(3)
+        graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(Y, reference(X, weight, 1e-5).detach())
