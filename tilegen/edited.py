@@ -41,15 +41,16 @@ class EditedFile:
         except OSError as error:
             raise TilegenError("TG0504", f"cannot read {self.path}: {error.strerror}",
                                hint=f"write it first: tilegen emit KERNEL.py -o {self.path.name}") from None
-        # the time of the last change of the inode, which no program can set back as it can mtime
-        stamp = status.st_ctime_ns, status.st_size, status.st_ino
+        # ctime beside mtime: no program can set it back (on Windows it is the time of creation)
+        changed = max(status.st_ctime_ns, status.st_mtime_ns)
+        stamp = status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino
         if stamp != self._stamp:
             fresh = loading.load(self.path)
             if self._loaded is None or fresh.source != self._loaded.source:
                 self._loaded = fresh
                 self._compare(fresh)
             # a change in the same tick of the clock would have the same stamp
-            self._stamp = stamp if time.time_ns() - status.st_ctime_ns > _TICK else None
+            self._stamp = stamp if time.time_ns() - changed > _TICK else None
         return self._loaded
 
     def _compare(self, loaded: Loaded) -> None:
