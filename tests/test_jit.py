@@ -340,6 +340,17 @@ def test_a_change_is_seen_whatever_the_times_say(tmp_path):
     assert edited._file.loaded() is first, "the same content is not loaded again"
 
 
+def test_the_values_that_a_file_was_emitted_with_are_no_change_of_the_python(tmp_path, capsys):
+    file = scale.specialize(BM=2).save(tmp_path / "scale.cpp")
+    assert "-D BM=2" in file.read_text()
+    A = floats(4, 4)
+    assert numpy.array_equal(tilegen.jit(scale.__wrapped__, source=file)(A), 2 * A)
+    assert capsys.readouterr().err == ""
+    file.write_text(file.read_text().replace("-D BM=2", "-D GONE=2"))
+    tilegen.jit(scale.__wrapped__, source=file)(floats(4, 4))
+    assert "was emitted from an earlier" in capsys.readouterr().err
+
+
 def test_an_edited_file_of_an_earlier_kernel_is_told_once(tmp_path, capsys):
     file = scale.save(tmp_path / "scale.cpp")
     file.write_text(file.read_text().replace('"ir": "sha256:', '"ir": "sha256:0'))

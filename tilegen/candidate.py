@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from tilegen import config, ir, kernel_files, placement, printer
 from tilegen.api import Factory, Kernel
 from tilegen.emit.contract import digest
 from tilegen.errors import TilegenError
-from tilegen.literals import literal
+from tilegen.literals import emitted_with
 from tilegen.runtime import contract as contracts
 from tilegen.runtime.contract import Contract
 from tilegen.runtime.load import Loaded, load
@@ -139,11 +137,3 @@ def _made(found: Kernel | Factory, contract: Contract, text: str, knobs: Mapping
     names = {k.name for k in parsed.knobs} | {size.name for size in parsed.sizes}
     rest = {name: value for name, value in values.items() if name in names and name not in parameters}
     return kernel.specialize(**rest).specialised(contract.target, arch).kernel if rest else parsed
-
-
-def emitted_with(text: str) -> dict[str, Any]:
-    """The values in the command at the top of an emitted file. A constant that the text has no need of stands
-    nowhere else."""
-    lines = itertools.takewhile(lambda line: line.startswith("//"), text.splitlines())
-    header = " ".join(" ".join(line.removeprefix("//") for line in lines).split())
-    return {name: literal(value) for name, value in re.findall(r"-D (\w+)=(\S+)", header)}

@@ -14,6 +14,7 @@ from tilegen.emit.contract import digest
 from tilegen.errors import TilegenError
 from tilegen.jit import Specialised
 from tilegen.later import Later
+from tilegen.literals import emitted_with
 from tilegen.targets import Target
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _TICK = 100_000_000         # nanoseconds: longer than the clock of any file sys
 class EditedFile:
     """The file, loaded again whenever its content changes."""
 
-    def __init__(self, path: Path, specialise: Callable[[Target], Specialised]) -> None:
+    def __init__(self, path: Path, specialise: Callable[[Target, dict], Specialised]) -> None:
         self.path = path
         self._specialise = specialise
         self._stamp: tuple | None = None
@@ -58,11 +59,19 @@ class EditedFile:
         contract = loaded.contract
         if not contract.ir or self._told:
             return
-        made = self._specialise(targets.find(contract.target, contract.arch))
-        if digest(printer.show(made.kernel)) != contract.ir:
+        made = self._specialise(targets.find(contract.target, contract.arch), emitted_with(loaded.source))
+        if not _is_of(made, contract.ir):
             self._told = True
             print(f"tilegen: {self.path} was emitted from an earlier {contract.source.rpartition(':')[0] or 'kernel'}; "
                   "the file is used as it is", file=sys.stderr)
+
+
+def _is_of(made: Specialised, ir_hash: str) -> bool:
+    """Whether a kernel is the one that a file was emitted from."""
+    try:
+        return digest(printer.show(made.kernel)) == ir_hash
+    except TilegenError:                # it does not have the knobs any more that the file was emitted with
+        return False
 
 
 def beside(path: str | os.PathLike, function: object) -> Path:

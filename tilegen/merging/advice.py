@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 
-from tilegen.candidate import emitted_with
+from tilegen.literals import emitted_with
 from tilegen.merging.knobs import Change
 from tilegen.merging.python import Source
 from tilegen.merging.regions import Region, regions

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilegen import kernel_files, pristine, printer
 from tilegen.api import Factory, Kernel
-from tilegen.candidate import emitted_with
+from tilegen.literals import emitted_with
 from tilegen.emit.contract import digest
 from tilegen.errors import TilegenError
 from tilegen.jit import Specialised
