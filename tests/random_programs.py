@@ -18,10 +18,11 @@ from programs import draw_program, write_program
 SECONDS = 30.0           # to shrink one kind of fault
 
 
-def fault(program: Program, target: str) -> tuple[str, str]:
-    """(kind, message) of what goes wrong, ("", "") if nothing does. A kind has no names or numbers."""
+def fault(program: Program, target: str, seed: int = 0) -> tuple[str, str]:
+    """(kind, message) of what goes wrong with inputs of `seed`, ("", "") if nothing does. A kind has no names
+    or numbers."""
     try:
-        check(program, on_target, target)
+        check(program, on_target, target, seed)
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         return re.sub(r"\w*\[.*?\]|\w*\d+\w*|-?[\d.]+", "_", text.splitlines()[0])[:110], text
