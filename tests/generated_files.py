@@ -51,18 +51,19 @@ class Generated(NamedTuple):
 
     def specialised(self, arch: str | None = None, **values: Any) -> Specialised:
         """The example for the target, with these knobs and sizes. The working folder has to be ROOT."""
-        fixed = {name: value for name, value in self._variation.items() if name != "arch"}
+        fixed = {name: value for name, value in self.variation.items() if name != "arch"}
         kernel = kernel_files.find(f"examples/{self.example}.py").specialize(**fixed, **values)
         return kernel.specialised(self.target, arch or self.arch)
 
     @property
-    def _variation(self) -> dict[str, Any]:
+    def variation(self) -> dict[str, Any]:
+        """The values, and perhaps the arch, that make it another file than the example's own."""
         return VARIANTS[self.example][self.variant] if self.variant else {}
 
     @property
     def arch(self) -> str:
         """The architecture of the file."""
-        return self._variation.get("arch", ARCHS[self.target])
+        return self.variation.get("arch", ARCHS[self.target])
 
     def __str__(self) -> str:
         return "-".join(filter(None, (self.target, self.example, self.variant)))

@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-import pathlib
+import warnings
 
 import numpy
 import pytest
 
-import tilegen
-from tilegen import arith, check, kernel_files
+from generated_files import FILES, ROOT, Generated
+from generated_runs import RAGGED, arguments, sizes_of
+from tilegen import check, kernel_files
+from tilegen.errors import TilegenError
 from tilegen.interpret import run as interpret
+from tilegen.runtime.load import load
 
 pytestmark = pytest.mark.gpu
 
-EXAMPLES = sorted((pathlib.Path(__file__).parent.parent / "examples").glob("[0-9]*.py"))
-SHAPES = {"whole": (256, 512, 128), "ragged": (201, 333, 77), "one": (1, 1, 1), "none": (0, 5, 3), "no depth": (5, 3, 0)}
+CUDA = [file for file in FILES if file.target == "cuda"]
+CASES = [(file, n) for file in CUDA for n in range(len(sizes_of(file)) + 1)]
+COUNTS = ("heads", "kv_heads", "batch", "bounds")       # sizes that the others are not in proportion to
 
 
-def kernel_of(path: pathlib.Path) -> tilegen.Kernel:
-    """The kernel of an example; a factory makes it with its own defaults."""
-    found = kernel_files.find(str(path))
-    return found() if isinstance(found, tilegen.Factory) else found
+@pytest.fixture(autouse=True)
+def in_the_project(monkeypatch):
+    monkeypatch.chdir(ROOT)
 
 
-def arguments(kernel, sizes: dict[str, int], seed: int) -> dict:
-    """Random inputs, poisoned outputs, by name."""
-    rng = numpy.random.default_rng(seed)
-    env = {k.name: k.value for k in kernel.knobs} | sizes
-    result: dict = {}
-    for p in kernel.params:
-        if p.buffer is None:
-            result[p.name] = 1.5 if p.var.dtype.is_float else 7
-            continue
-        shape = tuple(arith.evaluate(e, env) for e in p.buffer.shape)
-        values = rng.random(shape) - 0.5 if p.access != "write" else numpy.full(shape, numpy.nan)
-        result[p.name] = values.astype(p.buffer.dtype.numpy)
-    return result
+def sizes_number(file: Generated, n: int) -> dict[str, int]:
+    """The sizes that the emulator runs a file with, and after them a larger grid of whole tiles."""
+    known = sizes_of(file)
+    if n < len(known):
+        return known[n]
+    return {name: size if name in COUNTS else 4 * size for name, size in known[0].items()}
 
 
 def owned(owner: str, array):
-    """The same data, owned by NumPy, CuPy or torch."""
-    if not isinstance(array, numpy.ndarray) or owner == "numpy":
+    """The same data, owned by NumPy, CuPy or torch. CuPy has no types like bfloat16: these stay with NumPy."""
+    if not isinstance(array, numpy.ndarray) or owner == "numpy" or array.dtype.kind == "V":
         return array
     if owner == "cupy":
         return pytest.importorskip("cupy").asarray(array)
@@ -51,23 +47,50 @@ def host(array) -> numpy.ndarray:
     return array.get() if hasattr(array, "get") else array.cpu().numpy() if hasattr(array, "cpu") else array
 
 
-@pytest.mark.parametrize("owner", ["numpy", "cupy", "torch"])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
-def test_example(path, shape, owner):
-    kernel = kernel_of(path)
-    parsed = kernel.specialised("cuda", None, {}).kernel
-    sizes = {s.name: n for s, n in zip(parsed.sizes, (3, *SHAPES[shape]) if parsed.sizes[0].name in ("batch", "heads")
-                                       else SHAPES[shape])}
-    if path.stem.endswith("attention") and (sizes["keys"] == 0 or sizes["queries"] == 0):
-        sizes["keys"] = 4
-    want = arguments(parsed, sizes, seed=1)
+def compare_with_interpreter(file: Generated, sizes: dict[str, int], launch, owner: str = "numpy") -> None:
+    """Fails where `launch(**arguments)` leaves something else than the interpreter."""
+    contract, kernel = file.contract, file.specialised().kernel
+    want = arguments(contract, sizes)
     given = {name: owned(owner, value.copy() if isinstance(value, numpy.ndarray) else value)
              for name, value in want.items()}
-    interpret(parsed, want, sizes)
-    kernel.on("cuda")(*given.values())
-    for p in parsed.params:
-        if p.buffer is not None and p.access != "read":
-            rtol = check.tolerance(parsed, p.buffer.dtype, sizes)
-            result = check.compare(p.name, host(given[p.name]), want[p.name], rtol)
+    launch(**given)
+    interpret(kernel, want, sizes=dict(sizes))
+    values = {k.name: k.value for k in kernel.knobs} | sizes
+    for p in contract.params:
+        if p.is_array:
+            allowed = check.tolerance(kernel, p.dtype, values) if p.writes else 0
+            result = check.compare(p.name, host(given[p.name]), want[p.name], allowed)
             assert result.ok, result
+
+
+def for_the_device(file: Generated):
+    """The example as a call compiles it: for the architecture of the GPU, and where a call does not fit its copy
+    engine, for the plain one."""
+    fixed = {name: value for name, value in file.variation.items() if name != "arch"}
+    kernel = kernel_files.find(f"examples/{file.example}.py").specialize(**fixed).on("cuda")
+
+    def launch(**given):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kernel(*given.values())
+    return launch
+
+
+@pytest.mark.parametrize("file, n", CASES, ids=str)
+def test_the_committed_file(file, n):
+    sizes, kernel = sizes_number(file, n), load(file.text)
+    if all(file.contract.value(condition, sizes) for condition in file.contract.requires):
+        return compare_with_interpreter(file, sizes, kernel)
+    with pytest.raises(TilegenError, match="TG0409"):
+        kernel(**arguments(file.contract, sizes))
+
+
+@pytest.mark.parametrize("file, n", [(file, n) for file, n in CASES if "arch" not in file.variation], ids=str)
+def test_for_the_device(file, n):
+    compare_with_interpreter(file, sizes_number(file, n), for_the_device(file))
+
+
+@pytest.mark.parametrize("owner", ["cupy", "torch"])
+@pytest.mark.parametrize("file", [file for file in CUDA if not file.variant], ids=str)
+def test_arrays_of_other_libraries(file, owner):
+    compare_with_interpreter(file, sizes_number(file, RAGGED), for_the_device(file), owner)

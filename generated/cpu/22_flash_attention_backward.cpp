@@ -327,7 +327,7 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
         for (int i = 0; i < BN; ++i)
             for (int j = 0; j < BM; j += LANES)
                 store_float32(&tile_element(t.S_local, i, j),
-                              exp2(load_float32(&tile_element(t.S_local, i, j)) * scale * log2_e
+                              exp2(load_float32(&tile_element(t.S_local, i, j)) * (scale * log2_e)
                                    - load_float32(&t.lse_local[j]) * log2_e));
         // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
         for (int row = 0; row < rows; ++row)
@@ -608,7 +608,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
-                            std::exp2(S_local[i][j] * scale * log2_e - lse_local[j] * log2_e);
+                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_local[j] * log2_e);
                 // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)

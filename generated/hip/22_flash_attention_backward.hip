@@ -376,7 +376,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
             for (int c = 0; c < S_COLS; ++c)
-                S_local[r][c] = exp2f(S_local[r][c] * scale * log2_e - lse_local[c] * log2_e);
+                S_local[r][c] = exp2f(S_local[r][c] * (scale * log2_e) - lse_local[c] * log2_e);
         // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
@@ -740,7 +740,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
-                            std::exp2(S_local[i][j] * scale * log2_e - lse_local[j] * log2_e);
+                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_local[j] * log2_e);
                 // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)

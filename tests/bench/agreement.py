@@ -8,41 +8,51 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from test_gpu import SHAPES, arguments, kernel_of  # noqa: E402
-from tilegen.runtime.load import load  # noqa: E402
+from generated_files import FILES, Generated  # noqa: E402
+from generated_runs import arguments, sizes_of  # noqa: E402
+from tilegen.runtime.load import Loaded, load  # noqa: E402
 
 
-def compare(example: pathlib.Path) -> list[dict]:
-    """One row per output and shape."""
-    kernel = kernel_of(example)
-    text = (ROOT / "generated" / "cuda" / (example.stem + ".cu")).read_text()
-    on_gpu, emulated = load(text), load(text, target="emulator")
-    parsed = kernel.specialised("cuda", "sm_80", {}).kernel
+def loaded(file: Generated) -> tuple[Loaded, Loaded]:
+    """The file for the GPU and for the emulator, compiled."""
+    pair = load(file.text), load(file.text, target="emulator")
+    for kernel in pair:
+        kernel.artifact
+    return pair
+
+
+def compare(file: Generated, on_gpu: Loaded, emulated: Loaded) -> list[dict]:
+    """One row per output and size."""
     rows = []
-    for name in ("whole", "ragged", "one"):
-        batched = parsed.sizes[0].name in ("batch", "heads")
-        sizes = {s.name: n for s, n in zip(parsed.sizes, ((2,) if batched else ()) + SHAPES[name])}
-        first, second = arguments(parsed, sizes, seed=3), arguments(parsed, sizes, seed=3)
-        on_gpu(*first.values())
-        emulated(*second.values())
-        for p in parsed.params:
-            if p.buffer is None or p.access == "read":
+    for sizes in sizes_of(file):
+        if not all(sizes.values()):
+            continue
+        first, second = (arguments(file.contract, sizes, seed=3) for _ in range(2))
+        on_gpu(**first)
+        emulated(**second)
+        for p in file.contract.params:
+            if not p.is_array or not p.writes:
                 continue
-            a, b = first[p.name], second[p.name]
-            difference = numpy.abs(a.astype(numpy.float64) - b.astype(numpy.float64))
-            scale = numpy.abs(b.astype(numpy.float64)).max() or 1.0
-            rows.append({"example": example.stem, "shape": name, "output": p.name, "worst": float(difference.max()),
-                         "relative": float(difference.max() / scale), "same": float((a == b).mean())})
-            print(f"{example.stem:24s} {name:8s} {p.name:3s} worst {difference.max():.2e}, {difference.max() / scale:.2e} of the "
-                  f"largest value, {100 * rows[-1]['same']:.2f} % bit for bit", flush=True)
+            a, b = (x[p.name].astype(numpy.float64) for x in (first, second))
+            same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
+            with numpy.errstate(invalid="ignore"):                  # infinities
+                difference = numpy.where(same, 0, numpy.abs(a - b))
+            scale = numpy.nanmax(numpy.abs(b)) or 1.0
+            shape = " x ".join(map(str, sizes.values()))
+            rows.append({"file": str(file), "sizes": sizes, "output": p.name, "worst": float(difference.max()),
+                         "relative": float(difference.max() / scale), "same": float(same.mean())})
+            print(f"{str(file):34s} {shape:16s} {p.name:6s} worst {difference.max():.2e}, {difference.max() / scale:.2e} of "
+                  f"the largest value, {100 * rows[-1]['same']:.2f} % bit for bit", flush=True)
     return rows
 
 
@@ -50,7 +60,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json")
     path = parser.parse_args().json
-    rows = [row for example in sorted((ROOT / "examples").glob("[0-9]*.py")) for row in compare(example)]
+    files = [file for file in FILES if file.target == "cuda"]
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        kernels = list(pool.map(loaded, files))
+    rows = [row for file, pair in zip(files, kernels) for row in compare(file, *pair)]
     if path:
         pathlib.Path(path).write_text(json.dumps(rows, indent=1))
 

@@ -112,8 +112,9 @@ class Printer:
             return self._floor_division(e)
         op = _SPELLING.get(e.op, e.op)
         # a - (b + c), a / (b * c) keep their parentheses; so does a * (b / c), which is not (a * b) / c.
+        # Sums and products of floats round in the order that was written.
         quotient = isinstance(e.b, ir.BinOp) and e.b.op != "*" or isinstance(e.b, ir.Call) and e.b.name == "ceildiv"
-        right = op in ("-", "/", "%", "<<", ">>") or (op == "*" and quotient)
+        right = op in ("-", "/", "%", "<<", ">>") or (op == "*" and quotient) or (op in "+*" and not e.dtype.is_integer)
         wide = op == "<<" and isinstance(e.a, ir.Const) and e.dtype.bits == 64 and abs(e.a.value) < 2**31
         left = f"{e.a.value}{_SUFFIXES[e.dtype.name]}" if wide else self._operand(e.a, op, False)
         return f"{left} {op} {self._operand(e.b, op, right)}", op

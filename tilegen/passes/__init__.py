@@ -17,6 +17,7 @@ from tilegen.passes.hoist_operands import hoist_operands
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
 from tilegen.passes.late_loads import late_loads
+from tilegen.passes.name_offsets import name_offsets
 from tilegen.passes.order_blocks import order_blocks
 from tilegen.passes.order_pipelines import order_pipelines
 from tilegen.passes.pack_products import pack_products
@@ -51,14 +52,14 @@ from tilegen.targets.base import Target
 Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 
 PIPELINES: dict[str, tuple[Pass, ...]] = {
-    "gpu": (simplify, bind_threads, order_pipelines, expand_prints, single_elements, plan_reducers,
-            stage_reductions, place_annotated, route_fragments, pack_products, choose_instructions,
+    "gpu": (simplify, bind_threads, order_pipelines, name_offsets, expand_prints, single_elements,
+            plan_reducers, stage_reductions, place_annotated, route_fragments, pack_products, choose_instructions,
             stage_operands, plan_pipeline, plan_warpgroups, late_loads, infer_layouts, pad_shared,
             plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, hoist_operands,
             spare_registers, plan_gemm, defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage,
             plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy, order_blocks,
             check_complete),
-    "cpu": (simplify, plan_reducers, cpu_layouts, cpu_statements, order_blocks),
+    "cpu": (simplify, name_offsets, plan_reducers, cpu_layouts, cpu_statements, order_blocks),
 }
 
 

@@ -74,20 +74,20 @@ def _guard(s: ir.Stmt, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
 
 def _guard_write(s: ir.Store | ir.Atomic, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
     """The write under the condition that its element exists, which then holds for its operands too."""
+    indices = tuple(guard_loads(i, known, held) for i in s.indices)
     own: list[ir.Expr] = []
     if s.buffer.scope == "global":
-        own = [c for c in conditions(s.buffer, s.indices, known) if c not in held]
-    inner = held + tuple(own)
-    safe = replace(s, value=guard_loads(s.value, known, inner),
-                   indices=tuple(guard_loads(i, known, inner) for i in s.indices))
+        own = [c for c in conditions(s.buffer, indices, known) if c not in held]
+    safe = replace(s, value=guard_loads(s.value, known, held + tuple(own)), indices=indices)
     return ir.If(conjunction(own), (safe,), loc=s.loc) if own else safe
 
 
 def _guard_raw(s: ir.Raw, known: Ranges, held: tuple[ir.Expr, ...]) -> ir.Stmt:
     """Lines that change elements of global tensors, where these exist."""
-    changed = [region for region in s.writes if region.buffer.scope == "global"]
+    writes = tuple(replace(r, offsets=tuple(guard_loads(i, known, held) for i in r.offsets)) for r in s.writes)
+    changed = [region for region in writes if region.buffer.scope == "global"]
     own = [c for region in changed for c in conditions(region.buffer, region.offsets, known) if c not in held]
-    safe = replace(s, reads=tuple(guard_loads(x, known, held + tuple(own)) for x in s.reads))
+    safe = replace(s, reads=tuple(guard_loads(x, known, held + tuple(own)) for x in s.reads), writes=writes)
     return ir.If(conjunction(own), (safe,), loc=s.loc) if own else safe
 
 

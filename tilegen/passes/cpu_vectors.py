@@ -242,7 +242,7 @@ class Vectors:
             raise CannotVectorise(f"{buffer.name} is cut into vectors at other places")
         if buffer.scope != "global":
             self.check_inside(buffer, dimension, base)
-        return self.planner.element(buffer, indices)
+        return self.planner.element(buffer, tuple(self.planner.scalar(i) for i in indices))
 
     def along(self, buffer: ir.Buffer, indices: tuple[ir.Expr, ...]) -> tuple[int, ir.Expr]:
         """(dimension counted from the end, first index) that the lanes run along."""
@@ -293,7 +293,7 @@ class Vectors:
         if not outer:
             return count
         full = count if count is not None else self.lanes
-        return ir.Select(conjunction([self.planner.placed(c) for c in outer]), full, ir.Const(0), int32)
+        return ir.Select(conjunction([self.planner.scalar(c) for c in outer]), full, ir.Const(0), int32)
 
 
 def element_of(body: tuple[ir.Stmt, ...]) -> DType:

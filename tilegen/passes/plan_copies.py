@@ -8,6 +8,7 @@ After:  for e = threadIdx.x * A_VEC; e < BM * BK; e += THREADS * A_VEC: copy_ins
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from tilegen import arith, ir
@@ -61,8 +62,8 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     step = planner.vector(tile.buffer, width)
     loops, coordinates = strided(planner, extents, step, set())
     lets: list[ir.Let] = []
-    src = _indices(planner, copy.src, src_dims, coordinates, lets)
-    dst = _indices(planner, copy.dst, dst_dims, coordinates, lets)
+    src = _indices(planner, copy.src, src_dims, coordinates, lets, loops)
+    dst = _indices(planner, copy.dst, dst_dims, coordinates, lets, loops)
     if extents:
         planner.check_multiple(extents[-1], step, "rows are made of whole vectors")
         for buffer in (copy.src.buffer, copy.dst.buffer):
@@ -89,7 +90,7 @@ def _half(planner: Planner, copy: ir.Copy, half: str, held: dict[str, ir.Buffer]
     box = ir.Region(registers, (ir.Const(0),), registers.shape)
     copy = replace(copy, dst=box) if half == "fetch" else replace(copy, src=box)
     outer, lets = copy.src if half == "fetch" else copy.dst, []
-    index = _indices(planner, outer, dimensions(outer), coordinates, lets)
+    index = _indices(planner, outer, dimensions(outer), coordinates, lets, (loop,))
     slot = (arith.divide(loop.var, THREADS),)
     src, dst = (index, slot) if half == "fetch" else (slot, index)
     planner.check_multiple(extents[-1], step, "rows are made of whole vectors")
@@ -226,7 +227,7 @@ def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates
             guards.append(arith.less(let, arith.add(tile.offsets[d], tile.extents[d])))
         named.append(arith.subtract(let, tile.offsets[d]))
     lets: list[ir.Let] = []
-    index = _indices(planner, other, other_dims, named, lets)
+    index = _indices(planner, other, other_dims, named, lets, loops)
     _place_lets(loops, lets)
     return index, guards
 
@@ -279,8 +280,9 @@ def _each_thread(planner: Planner, copy: ir.Copy) -> NestPlan:
 
 # ---- Common ends ----------------------------------------------------------------------------------
 def _indices(planner: Planner, region: ir.Region, dims: list[int], coordinates: list[ir.Expr],
-             lets: list[ir.Let]) -> tuple[ir.Expr, ...]:
-    """Indices of an element; those of a global tensor get names: m for a dimension M."""
+             lets: list[ir.Let], loops: Sequence[Loop]) -> tuple[ir.Expr, ...]:
+    """Indices of an element inside of `loops`; those of a global tensor get names: m for a dimension M."""
+    inside = {name for loop in loops for name in (loop.var.name, *(let.var.name for let in loop.lets))}
     index = plain_index(region, dims, coordinates)
     if region.buffer.scope != "global":
         return tuple(index)
@@ -288,7 +290,7 @@ def _indices(planner: Planner, region: ir.Region, dims: list[int], coordinates: 
         if isinstance(value, (ir.Const, ir.Var)):
             continue
         extent = region.buffer.shape[d]
-        used = {let.var.name for let in lets}
+        used = inside | {let.var.name for let in lets}
         word = "col" if d == len(index) - 1 else "row"
         wanted = [extent.name.lower()] if isinstance(extent, ir.Var) and extent.name.lower() != extent.name else []
         var = ir.Var(planner.fresh(*wanted, f"{region.buffer.name}_{word}", used=used), kind="let")

@@ -34,6 +34,12 @@ def _functions() -> dict[str, dict[str, str]]:
     return functions
 
 
+def _architecture(arch: str) -> str:
+    """nvcc's flag for `arch`. For one with a suffix, -arch would make code for the plain one too, which lacks the
+    suffix's instructions."""
+    return f"-gencode arch={arch.replace('sm', 'compute')},code={arch}" if arch[-1].isalpha() else f"-arch={arch}"
+
+
 def make(arch: str) -> Target:
     """The facts of one arch of ARCHS."""
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
@@ -44,4 +50,4 @@ def make(arch: str) -> Target:
                   resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
                   stores_matrices=capability(arch) >= 90, warpgroups=arch == "sm_90a",
                   pair_arithmetic=True,
-                  compile_line=f"nvcc -O3 -arch={arch} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")
+                  compile_line=f"nvcc -O3 {_architecture(arch)} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")
