@@ -25,7 +25,7 @@ from generated_files import FILES  # noqa: E402
 from generated_runs import RAGGED, sizes_of  # noqa: E402
 from tilegen.runtime.contract import read_contract  # noqa: E402
 
-SECONDS = 150                       # for one command
+SECONDS = 90                        # for one command
 
 
 def device_arch() -> str:
@@ -69,8 +69,8 @@ def run(command: list[str], expect: str = "") -> tuple[bool, str]:
     return False, "\n".join([f"   FAIL {words}", *lines[-40:]])
 
 
-def tried(name: str, text: str, sizes: dict[str, int], arch: str, sanitize: bool) -> tuple[bool, str]:
-    """One program: (whether all went well, what to print)."""
+def tried(name: str, text: str, sizes: dict[str, int], arch: str, sanitize: bool) -> bool:
+    """Builds and runs one program, prints what it gave; whether all went well."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder, f"{name}.cu"), str(pathlib.Path(folder, name))
         source.write_text(text)
@@ -87,7 +87,8 @@ def tried(name: str, text: str, sizes: dict[str, int], arch: str, sanitize: bool
             results.append(run(command, expect))
             if len(results) == 1 and not results[0][0]:
                 break
-    return all(good for good, _ in results), "\n".join([name, *(line for _, line in results)])
+    print("\n".join([name, *(line for _, line in results)]), flush=True)
+    return all(good for good, _ in results)
 
 
 def main() -> int:
@@ -99,12 +100,9 @@ def main() -> int:
     arch = device_arch()
     chosen = {name: made for name, made in texts(arch).items()
               if not parsed.words or any(word in name for word in parsed.words)}
-    bad = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for name, (good, lines) in zip(chosen, pool.map(lambda item: tried(item[0], *item[1], arch, parsed.sanitize),
-                                                        chosen.items())):
-            print(lines, flush=True)
-            bad += [] if good else [name]
+        good = pool.map(lambda item: tried(item[0], *item[1], arch, parsed.sanitize), chosen.items())
+        bad = [name for name, right in zip(chosen, good) if not right]
     print(f"{len(chosen) - len(bad)} of {len(chosen)} programs are right" + "".join(f", not {name}" for name in bad))
     return bool(bad)
 
