@@ -27,11 +27,16 @@ def in_the_project(monkeypatch):
 
 
 def sizes_number(file: Generated, n: int) -> dict[str, int]:
-    """The sizes that the emulator runs a file with, and after them a larger grid of whole tiles."""
+    """The sizes that the emulator runs a file with, and after them a larger grid of whole tiles, as far as the file
+    takes them."""
     known = sizes_of(file)
     if n < len(known):
         return known[n]
-    return {name: size if name in COUNTS else 4 * size for name, size in known[0].items()}
+    larger = dict(known[0])
+    for name in [name for name in larger if name not in COUNTS]:
+        tried = larger | {name: 4 * larger[name]}
+        larger = tried if all(file.contract.value(c, tried) for c in file.contract.requires) else larger
+    return larger
 
 
 def owned(owner: str, array):

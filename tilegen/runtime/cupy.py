@@ -60,14 +60,14 @@ class CudaKernel:
             self.checked = bound.geometries
         arguments = [_by_value_or_address(argument) for argument in bound.arguments]
         if all([a.device.kind == "gpu" for a in bound.arrays.values()]):
-            encode_maps(bound, arguments)
+            encode_maps(bound, arguments, device)
             return _Prepared(device, _calls(bound, arguments), (), uses_torch(bound))
         with self.cupy.cuda.Device(device):
             staged = stage_host_arrays(bound, self.cupy.cuda.alloc)
         for position, param in enumerate(self.contract.params):
             if param.name in staged:
                 arguments[position] = staged[param.name].memory.ptr
-        encode_maps(bound, arguments)
+        encode_maps(bound, arguments, device)
         return _Prepared(device, _calls(bound, arguments), tuple(staged.values()), uses_torch(bound))
 
     def launch(self, bound: Bound, prepared: _Prepared, stream: object = None) -> None:

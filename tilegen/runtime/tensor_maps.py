@@ -7,6 +7,7 @@ last, since encoding one takes longer than a launch.
 from __future__ import annotations
 
 import ctypes
+import sys
 from functools import lru_cache
 
 import numpy
@@ -16,18 +17,30 @@ from tilegen.runtime.binding import Bound
 
 _BYTES, _ALIGNMENT = 128, 64                    # of a CUtensorMap (cuda.h)
 _KEPT = 1024
+_LEAST_ROW = 16                                 # bytes
 # CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h.
 _TYPES = {"uint8": 0, "int8": 0, "float8_e4m3": 0, "float8_e5m2": 0, "uint16": 1, "int16": 1, "uint32": 2, "int32": 3,
           "uint64": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9}
 _SWIZZLE_128, _PROMOTE_128 = 3, 2
 
 
-def encode_maps(bound: Bound, arguments: list) -> None:
+def encode_maps(bound: Bound, arguments: list, device: int) -> None:
     """Puts a tensor map in the place of each address in `arguments` that the contract gives a box."""
     for position, param in enumerate(bound.contract.params):
         if param.box:
-            arguments[position] = tensor_map(arguments[position], bound.arrays[param.name].shape, param.dtype.name,
-                                             param.dtype.bytes, bound.boxes[param.name])
+            address, shape = arguments[position], bound.arrays[param.name].shape
+            if 0 in shape:                      # the driver has no map of nothing: of zeros, as its elements would be
+                address, shape = _zeros(device).data.ptr, (*[1] * (len(shape) - 1), _LEAST_ROW // param.dtype.bytes)
+            arguments[position] = tensor_map(address, shape, param.dtype.name, param.dtype.bytes,
+                                             bound.boxes[param.name])
+
+
+@lru_cache
+def _zeros(device: int):
+    """The memory of a short row on a GPU, kept for good."""
+    cupy = sys.modules["cupy"]
+    with cupy.cuda.Device(device):
+        return cupy.zeros(_LEAST_ROW, "uint8")
 
 
 @lru_cache(_KEPT)
