@@ -225,6 +225,38 @@ def test_launches_that_no_gpu_takes(block, message):
         run("", block=block)
 
 
+def free_keys() -> list[int]:
+    """All keys of thread-specific data that the process can still make. They stay made."""
+    process, key, made = ctypes.CDLL(None), ctypes.c_uint(), []
+    while not process.pthread_key_create(ctypes.byref(key), None):
+        made.append(key.value)
+    return made
+
+
+def give_back(keys: list[int]) -> None:
+    for key in keys:
+        ctypes.CDLL(None).pthread_key_delete(key)
+
+
+def test_a_kernel_that_has_run_keeps_no_key():
+    """A process has about 1000: many kernels would leave none to other libraries, such as compilers."""
+    out = np.zeros(32, np.int32)
+    run("p0[threadIdx.x] = 1;", out)
+    before = free_keys()
+    give_back(before)
+    for value in (2, 3):
+        run(f"p0[threadIdx.x] = {value};", out)
+    after = free_keys()
+    try:
+        with pytest.raises(TilegenError, match="no more keys"):
+            run("p0[threadIdx.x] = 4;", out)
+    finally:
+        give_back(after)
+    assert len(before) == len(after) and (out == 3).all()
+    run("p0[threadIdx.x] = 4;", out)
+    assert (out == 4).all()
+
+
 def test_an_empty_grid_does_nothing():
     assert run("__trap();", grid=0).blocks == 0
 

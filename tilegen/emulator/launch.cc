@@ -248,6 +248,10 @@ extern "C" __attribute__((visibility("default"))) int tilegen_emulator_launch(co
                                                                               Report* report)
 {
     memset(report, 0, sizeof *report);
+    if (!take_worker_key()) {
+        snprintf(report->message, sizeof report->message, "the process has no more keys of threads (PTHREAD_KEYS_MAX)");
+        return report->failed = 1;
+    }
     Launch launch;
     launch.request = request;
     launch.report = report;
@@ -257,6 +261,7 @@ extern "C" __attribute__((visibility("default"))) int tilegen_emulator_launch(co
     run_workers(launch, workers_for(*request));
     report->seconds = now() - start;
     release_signals();
+    drop_worker_key();
     release_arrays(launch);
     report->blocks = uint64_t(request->grid[0]) * request->grid[1] * request->grid[2];
     report->switches = launch.switches;

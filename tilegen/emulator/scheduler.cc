@@ -6,16 +6,29 @@
 
 namespace tilegen_emulator {
 
+// A process has 1024 keys for all of its libraries, and may load more kernels than that: a library has a key only
+// while it runs launches.
+static pthread_mutex_t key_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t worker_key;
-static pthread_once_t worker_key_made = PTHREAD_ONCE_INIT;
+static int key_users = 0;
 
-Worker* current_worker() { return static_cast<Worker*>(pthread_getspecific(worker_key)); }
-
-void set_current_worker(Worker* value)
+bool take_worker_key()
 {
-    pthread_once(&worker_key_made, [] { pthread_key_create(&worker_key, nullptr); });
-    pthread_setspecific(worker_key, value);
+    const Locked locked(key_lock);
+    if (!key_users && pthread_key_create(&worker_key, nullptr)) return false;
+    ++key_users;
+    return true;
 }
+
+void drop_worker_key()
+{
+    const Locked locked(key_lock);
+    if (!--key_users) pthread_key_delete(worker_key);
+}
+
+Worker* current_worker() { return key_users ? static_cast<Worker*>(pthread_getspecific(worker_key)) : nullptr; }
+
+void set_current_worker(Worker* value) { pthread_setspecific(worker_key, value); }
 
 const Identity& self() { return worker->running->identity; }
 

@@ -191,7 +191,10 @@ struct Locked {
     Locked(const Locked&) = delete;
 };
 
-// The worker of the calling OS thread. Not a thread_local: those are the kernels' shared memory.
+// The worker of the calling OS thread, between take_worker_key, which fails where the process has no more keys, and
+// drop_worker_key. Not a thread_local: those are the kernels' shared memory.
+bool take_worker_key();
+void drop_worker_key();
 Worker* current_worker();
 void set_current_worker(Worker* value);
 #define worker (::tilegen_emulator::current_worker())
