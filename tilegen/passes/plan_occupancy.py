@@ -24,6 +24,7 @@ _GEMM_REGISTERS = 24                 # addresses and loads in flight of a gemm
 _SCAN_REGISTERS = 24                 # values on their way between the threads of a scan
 _WAITING_REGISTERS = 8               # addresses of what is on its way to a thread
 _LEAST_REGISTERS = 40
+_PARTS = 4                           # of an SM, each with its share of the registers for whole warps
 
 
 def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -36,8 +37,7 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         return kernel                                      # one block, whose threads exchange registers
     threads = next(c.value for c in plan.constants if c.name == "THREADS")
     needed = max(_LEAST_REGISTERS, _live(kernel) + _held(kernel) + _operands(kernel) + _OTHER_REGISTERS)
-    blocks = min(target.register_file // (threads * (-(-needed // 8) * 8)), target.resident_threads // threads)
-    blocks = min(blocks, target.resident_blocks)
+    blocks = min(_fitting(target, threads, needed), target.resident_blocks)
     shared = plan.shared_bytes
     if shared:
         blocks = min(blocks, target.max_shared // (shared + 1024))
@@ -51,6 +51,13 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
                         knob=expr is None)
     note = ("registers", note)
     return replace(kernel, plan=replace(plan, constants=plan.constants + (constant,), notes=plan.notes + (note,)))
+
+
+def _fitting(target: Target, threads: int, registers: int) -> int:
+    """How many blocks have room for so many registers a thread: each part of an SM holds whole warps."""
+    warps = -(-threads // target.warp_size)
+    of_a_part = target.register_file // _PARTS // (target.warp_size * (-(-registers // 8) * 8))
+    return min(_PARTS * of_a_part // warps, target.resident_threads // (warps * target.warp_size))
 
 
 def _asked(kernel: ir.Kernel, target: Target, wish: ir.Wish, threads: int) -> int:
