@@ -19,7 +19,7 @@ from tilegen.runtime.binding import Bound, Scalar
 from tilegen.runtime.contract import Geometry
 from tilegen.runtime.packing import by_value
 from tilegen.runtime.repeats import MISSED
-from tilegen.runtime.tensor_maps import tensor_map
+from tilegen.runtime.tensor_maps import map_of
 
 _SLOT = 8                               # bytes; no argument but a tensor map is wider
 _FORMATS = {"float32": "f4x", "float64": "d"}
@@ -130,7 +130,7 @@ class CudaCall:
         found = []
         for param, place in self.maps:
             shape, box = self.bound.arrays[param.name].shape, self.bound.boxes[param.name]
-            encoded = tensor_map(values[place], shape, param.dtype.name, param.dtype.bytes, box)
+            encoded = map_of(values[place], shape, param, box, self.device)
             found.append(encoded)
             address = encoded.__array_interface__["data"][0]
             for (_, positions, _), pointers in zip(self.functions, block.pointers):

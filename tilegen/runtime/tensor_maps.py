@@ -14,6 +14,7 @@ import numpy
 
 from tilegen.errors import TilegenError
 from tilegen.runtime.binding import Bound
+from tilegen.runtime.contract import Param
 
 _BYTES, _ALIGNMENT = 128, 64                    # of a CUtensorMap (cuda.h)
 _KEPT = 1024
@@ -28,11 +29,16 @@ def encode_maps(bound: Bound, arguments: list, device: int) -> None:
     """Puts a tensor map in the place of each address in `arguments` that the contract gives a box."""
     for position, param in enumerate(bound.contract.params):
         if param.box:
-            address, shape = arguments[position], bound.arrays[param.name].shape
-            if 0 in shape:                      # the driver has no map of nothing: of zeros, as its elements would be
-                address, shape = _zeros(device).data.ptr, (*[1] * (len(shape) - 1), _LEAST_ROW // param.dtype.bytes)
-            arguments[position] = tensor_map(address, shape, param.dtype.name, param.dtype.bytes,
-                                             bound.boxes[param.name])
+            arguments[position] = map_of(arguments[position], bound.arrays[param.name].shape, param,
+                                         bound.boxes[param.name], device)
+
+
+def map_of(address: int, shape: tuple[int, ...], param: Param, box: tuple[int, ...], device: int) -> numpy.ndarray:
+    """The map of an argument on a GPU. The driver has none of nothing: an empty tensor gets one of zeros, as its
+    elements would be."""
+    if 0 in shape:
+        address, shape = _zeros(device).data.ptr, (*[1] * (len(shape) - 1), _LEAST_ROW // param.dtype.bytes)
+    return tensor_map(address, shape, param.dtype.name, param.dtype.bytes, box)
 
 
 @lru_cache
