@@ -3,8 +3,8 @@
 Precondition: fragments and gemms planned, shared memory placed. Effect: MIN_BLOCKS, for
 __launch_bounds__, on targets that count registers by SM. The estimate of a thread's registers is what
 its fragments hold at the same time (from first to last use), plus the operands of a gemm and its
-addresses, plus 12; measured on an H200, the block counts that follow were the fastest or within 2 % of
-it for GEMM, softmax and layernorm.
+addresses, plus 12 (32 for small blocks); measured on an H200, the block counts that follow were the
+fastest or within 2 % of it for GEMM, softmax and layernorm.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tilegen.plan import Constant, KernelPlan, OpPlan
 from tilegen.targets.base import Target
 
 _OTHER_REGISTERS = 12
+_OTHER_OF_SMALL_BLOCKS = 32          # of up to 64 threads, for which an SM has more room than blocks to put there
 _GEMM_REGISTERS = 24                 # addresses and loads in flight of a gemm
 _SCAN_REGISTERS = 24                 # values on their way between the threads of a scan
 _WAITING_REGISTERS = 8               # addresses of what is on its way to a thread
@@ -36,7 +37,8 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     if plan.loaders:
         return kernel                                      # one block, whose threads exchange registers
     threads = next(c.value for c in plan.constants if c.name == "THREADS")
-    needed = max(_LEAST_REGISTERS, _live(kernel) + _held(kernel) + _operands(kernel) + _OTHER_REGISTERS)
+    other = _OTHER_OF_SMALL_BLOCKS if threads <= 64 else _OTHER_REGISTERS
+    needed = max(_LEAST_REGISTERS, _live(kernel) + _held(kernel) + _operands(kernel) + other)
     blocks = min(_fitting(target, threads, needed), target.resident_blocks)
     shared = plan.shared_bytes
     if shared:
