@@ -496,3 +496,57 @@ def groups_in_registers(A: T.Tensor[(32, 256), "float16"], B: T.Tensor[(32, 256)
             groups[i, g, j] = T.floor(groups[i, g, j] / top[i, g] + 0.5)
         T.copy(x, B)
         T.copy(top, S)
+
+
+@case()
+def fewer_iterations_than_threads(A: T.Tensor[(40,), "float32"], B: T.Tensor[(40,), "float32"]):
+    """A loop that runs on a part of a warp fills what another part reads."""
+    with T.Kernel(1, threads=128) as _:
+        tile = T.alloc_shared((40,), "float32")
+        for k in T.serial(3):
+            for i in T.Parallel(40):
+                tile[i] = A[i] + k
+            for i in T.Parallel(40):
+                B[i] = tile[39 - i] * 2.0
+
+
+@case()
+def a_name_keeps_its_value(A: T.Tensor[(64,), "float32"], B: T.Tensor[(64,), "float32"]):
+    """A value that was read before its element changed."""
+    with T.Kernel(1, threads=64) as _:
+        x = T.alloc_fragment((64,), "float32")
+        tile = T.alloc_shared((64,), "float32")
+        T.copy(A, tile)
+        before = tile[5]
+        for i in T.Parallel(64):
+            old = tile[i]
+            tile[i] = old * 3.0
+            x[i] = old + tile[i]
+        for i in T.Parallel(64):
+            B[i] = x[i] + before + tile[5]
+
+
+@case()
+def printed_on_the_way(A: T.Tensor[(16, 32), "float32"], B: T.Tensor[(16,), "float32"]):
+    """Looking at values changes no result."""
+    with T.Kernel(1, threads=64) as _:
+        x = T.alloc_fragment((16, 32), "float32")
+        total = T.alloc_fragment((16,), "float32")
+        T.copy(A, x)
+        T.reduce_sum(x, total, dim=1)
+        T.print(total, "sums")
+        for i, j in T.Parallel(16, 32):
+            x[i, j] = x[i, j] * total[i]
+        T.print(x[3, 4], "an element")
+        T.reduce_sum(x, total, dim=1, clear=False)
+        T.copy(total, B)
+
+
+@case()
+def half_a_million_elements(A: T.Tensor[(1024, 512), "int8"], B: T.Tensor[(1024, 512), "int8"]):
+    with T.Kernel(1, threads=1024) as _:
+        x = T.alloc_fragment((1024, 512), "int8")
+        T.copy(A, x)
+        for i, j in T.Parallel(1024, 512):
+            x[i, j] = x[i, j] + 1
+        T.copy(x, B)

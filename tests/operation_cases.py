@@ -28,14 +28,14 @@ class Case:
     sizes: tuple[Mapping[str, int], ...] = ({},)
     rtol: float | None = None
 
-    def specialised(self, target: str) -> Specialised:
+    def specialised(self, target: str, arch: str | None = None) -> Specialised:
         kernel = tilegen.jit(self.function)
         made = (
             kernel(**self.values)
             if isinstance(kernel, tilegen.api.Factory)
             else kernel.specialize(**self.values)
         )
-        return made.specialised(target, None)
+        return made.specialised(target, arch)
 
 
 CASES: list[Case] = []

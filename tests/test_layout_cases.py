@@ -15,6 +15,17 @@ def test_a_layout_gives_what_the_interpreter_gives(case, target):
         assert not wrong, f"{sizes}: {wrong}\n{made.source}"
 
 
+@pytest.mark.parametrize("arch", ["sm_70", "sm_75", "sm_90a"])
+@pytest.mark.parametrize("name", ["product_of_80", "k_tails", "two_products_one_accumulator", "scores_cast",
+                                  "scores_cast_beside_columns", "operand_turned", "products_into_parts"])
+def test_products_of_other_generations(name, arch):
+    case = next(c for c in CASES if c.name == name)
+    made = case.specialised("cuda", arch)
+    for sizes in case.sizes:
+        wrong = differences(made, sizes, case.rtol)
+        assert not wrong, f"{sizes}: {wrong}\n{made.source}"
+
+
 @pytest.mark.parametrize("name", ["group_reduction", "groups_in_registers", "width_96", "scores_cast"])
 def test_what_a_layout_can_serve_stays_in_registers(name):
     case = next(c for c in CASES if c.name == name)

@@ -31,3 +31,12 @@ def test_a_kernel_gives_what_the_interpreter_gives(case, target):
     for sizes in case.sizes:
         wrong = differences(made, sizes, case.rtol)
         assert not wrong, f"{sizes}: {wrong}\n{made.source}"
+
+
+@pytest.mark.parametrize("arch", ["sm_70", "sm_75", "sm_90a"])
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_a_kernel_on_other_generations_of_gpus(case, arch):
+    made = case.specialised("cuda", arch)
+    for sizes in case.sizes if arch == "sm_90a" else case.sizes[-1:]:     # ragged sizes may run the text for sm_90
+        wrong = differences(made, sizes, case.rtol)
+        assert not wrong, f"{sizes}: {wrong}\n{made.source}"

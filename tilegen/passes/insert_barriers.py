@@ -2,7 +2,8 @@
 
 Precondition: every tile statement planned. Effect: before a statement that reads shared memory which
 was written since the last barrier, or writes what was read or written since then, stands a Sync with
-its reason; loops are walked twice, so that an iteration is safe from the one before. A barrier under
+its reason; loops are walked twice, so that an iteration is safe from the one before. So do stores to a
+tensor that another statement of the block stores to, or reads, with other threads. A barrier under
 a condition that may differ between threads is an error.
 Before: T.copy(A, A_shared); T.gemm(A_shared, ...)
 After:  T.copy(A, A_shared); Sync("A_shared is complete"); T.gemm(A_shared, ...)
@@ -12,10 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tilegen import ir
+from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.passes.divergence import depends_on_thread, differing, heads
-from tilegen.plan import KeptOperand, PipelinePlan
+from tilegen.plan import KeptOperand, NestPlan, PipelinePlan
 from tilegen.targets.base import Target
 
 
@@ -28,10 +29,13 @@ class Since:
     read: set[str] = field(default_factory=set)
     updated: set[str] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
+    last: dict[str, ir.Stmt] = field(default_factory=dict)    # global tensors: the last statement that stored to them
+    readers: dict[str, tuple[ir.Stmt, ...]] = field(default_factory=dict)           # those that have read them
     phases: dict[str, int] = field(default_factory=dict)      # of tiles that share their place with others
 
     def copy(self) -> Since:
-        return Since(set(self.written), set(self.read), set(self.updated), set(self.stored), self.phases)
+        return Since(set(self.written), set(self.read), set(self.updated), set(self.stored), dict(self.last),
+                     dict(self.readers), self.phases)
 
     def fresh(self) -> Since:
         """After a barrier."""
@@ -42,12 +46,21 @@ class Since:
         self.read |= other.read
         self.updated |= other.updated
         self.stored |= other.stored
+        self.last |= other.last
+        for name, statements in other.readers.items():
+            self.readers[name] = self.readers.get(name, ()) + statements
+
+    def note_reads(self, s: ir.Stmt, reads: list[ir.Buffer]) -> None:
+        self.read |= {b.name for b in reads if b.scope == "shared"}
+        for name in {b.name for b in reads if b.scope == "global"}:
+            self.readers[name] = (*self.readers.get(name, ()), s)
 
     def note_writes(self, s: ir.Stmt, writes: list[ir.Buffer]) -> None:
         updates = _updates(s)
         self.written |= {b.name for b in writes}
         self.updated |= {b.name for b in writes} & updates
         self.stored |= {b.name for b in writes} - updates
+        self.last |= {b.name: s for b in writes if b.scope == "global" and b.name not in updates}
 
 
 def insert_barriers(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -67,13 +80,13 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             continue
         if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote, ir.Finalize)):
             _refuse_divergence(s, divergent, "the threads exchange values")
-        reason = _hazard(_own_accesses(s), since) or _hazard_of_updates(s, since)
+        reason = _hazard(_own_accesses(s), since) or _hazard_of_updates(s, since) or _hazard_of_stores(s, since, divergent)
         if reason:
             _refuse_divergence(s, divergent, reason)
             result.append(ir.Sync(reason, loc=s.loc))
             since = since.fresh()
         reads, writes = _own_accesses(s)
-        since.read |= {b.name for b in reads if b.scope == "shared"}
+        since.note_reads(s, reads)
         if not _is_awaited(s):
             since.note_writes(s, writes)
         s, since = _inside(s, since, divergent, own)
@@ -145,6 +158,49 @@ def _hazard_of_updates(s: ir.Stmt, since: Since) -> str:
         if b.name in (since.stored if b.name in updates else since.updated):
             return f"the earlier writes to {b.name} come first"
     return ""
+
+
+def _hazard_of_stores(s: ir.Stmt, since: Since, divergent: ir.Stmt | None) -> str:
+    """A store to a global tensor waits for other statements that store to the same place or read it, where the
+    block runs them: its threads may share the two out differently. Plain stores are those of one thread."""
+    for b in _own_accesses(s)[1] if not divergent else ():
+        if b.scope == "global" and b.name in since.last and _meet(since.last[b.name], s):
+            return f"the earlier writes to {b.name} come first"
+        if b.scope == "global" and any(_meet(reader, s) for reader in since.readers.get(b.name, ())):
+            return f"nobody still reads {b.name} when it is overwritten"
+    return ""
+
+
+def _meet(first: ir.Stmt, second: ir.Stmt) -> bool:
+    """Whether two threads may come to one element of a tensor in these two statements."""
+    if first.loc == second.loc or not (_by_the_block(first) or _by_the_block(second)):
+        return False
+    if not all(isinstance(s, (ir.Copy, ir.Fill)) for s in (first, second)):
+        return True
+    boxes = [s.dst if isinstance(s, ir.Fill) or s.dst.buffer.scope == "global" else s.src for s in (first, second)]
+    return not _apart(*boxes) and not _shared_out_alike(first, second)
+
+
+def _shared_out_alike(first: ir.Copy | ir.Fill, second: ir.Copy | ir.Fill) -> bool:
+    """Whether what one copy brings into a fragment goes back from it to the same place."""
+    return isinstance(first, ir.Copy) and isinstance(second, ir.Copy) and first.dst == second.src \
+        and first.src == second.dst and first.dst.buffer.scope == "fragment"
+
+
+def _by_the_block(s: ir.Stmt) -> bool:
+    return isinstance(s, (ir.Copy, ir.Fill, ir.Parallel)) and isinstance(s.plan, NestPlan)
+
+
+def _apart(a: ir.Region, b: ir.Region) -> bool:
+    """Whether two boxes certainly have no element in common."""
+    if a.buffer != b.buffer:
+        return False
+    for start, extent, other, length in zip(a.offsets, a.extents, b.offsets, b.extents):
+        distance = arith.fold(arith.subtract(other, start))
+        if isinstance(distance, ir.Const) and isinstance(extent, ir.Const) and isinstance(length, ir.Const) and \
+                (distance.value >= extent.value or -distance.value >= length.value):
+            return True
+    return False
 
 
 def _updates(s: ir.Stmt) -> set[str]:
