@@ -3,7 +3,8 @@
 //
 //   regenerate  tilegen emit examples/09_gemm_tensor_core.py -t cuda -a sm_90a -o matmul.cu
 //   check       tilegen check matmul.cu --against 09_gemm_tensor_core.py
-//   alone       nvcc -O3 -arch=sm_90a -DTILEGEN_MAIN matmul.cu -o matmul -lcuda && ./matmul
+//   alone       nvcc -O3 -gencode arch=compute_90a,code=sm_90a -DTILEGEN_MAIN matmul.cu -o matmul
+//     -lcuda && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
 // Shared  229440 bytes = A_shared 65536 + B_shared 131072 + 3 smaller tiles.  256 threads.
@@ -520,8 +521,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:1e8433413381ccb5",
-//   "map": {"32": [385, 415], "38": [416, 421], "39": [422, 439], "41": [440, 470], "36": [471,
-//     471], "37": [472, 475], "40": [476, 509]}}
+//   "map": {"32": [386, 416], "38": [417, 422], "39": [423, 440], "41": [441, 471], "36": [472,
+//     472], "37": [473, 476], "40": [477, 510]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

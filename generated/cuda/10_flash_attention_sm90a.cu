@@ -4,8 +4,8 @@
 //
 //   regenerate  tilegen emit examples/10_flash_attention.py -t cuda -a sm_90a -o attention.cu
 //   check       tilegen check attention.cu --against 10_flash_attention.py
-//   alone       nvcc -O3 -arch=sm_90a -DTILEGEN_MAIN attention.cu -o attention -lcuda &&
-//     ./attention
+//   alone       nvcc -O3 -gencode arch=compute_90a,code=sm_90a -DTILEGEN_MAIN attention.cu -o
+//     attention -lcuda && ./attention
 //
 // Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     4*(heads*queries*D + heads*keys*D) bytes.
