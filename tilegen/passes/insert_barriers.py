@@ -80,7 +80,8 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             continue
         if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote, ir.Finalize)):
             _refuse_divergence(s, divergent, "the threads exchange values")
-        reason = _hazard(_own_accesses(s), since) or _hazard_of_updates(s, since) or _hazard_of_stores(s, since, divergent)
+        reason = _hazard(_own_accesses(s), since) or _hazard_of_updates(s, since) \
+            or _hazard_of_stores(s, since, divergent)
         if reason:
             _refuse_divergence(s, divergent, reason)
             result.append(ir.Sync(reason, loc=s.loc))
