@@ -131,11 +131,12 @@ def test_blocks_on_an_sm(registers, threads, shared, arch, words):
 def test_diff_compares_what_the_compiler_counts(folder, tilegen, monkeypatch):
     monkeypatch.setattr(resources.sass, "mix", lambda path: {"FFMA": 128} if "BN = 128" in Path(path).with_suffix(
         ".cu").read_text() else {"FFMA": 64, "LDS": 2})
-    edit("matmul.cu", KNOB)
+    edit("matmul.cu", KNOB, ("MIN_BLOCKS = 2;", "MIN_BLOCKS = 3;"))       # at most 80 registers a thread
     rows = json.loads(tilegen("diff", "plain.cu", "matmul.cu", "--json")[1])["resources"]
     found = {row["name"]: (row["old"], row["new"]) for row in rows}
     assert int(found["registers"][0]) > int(found["registers"][1]) > 0
-    assert found["blocks on an SM"][0].startswith("2 of 256 threads") and "stack" not in found
+    assert found["blocks on an SM"][0].startswith("2 of 256 threads") and found["blocks on an SM"][1].startswith("3 of")
+    assert "stack" not in found
     assert (found["instructions"], found["  FFMA"], found["  LDS"]) == (("128", "66"), ("128", "64"), ("0", "2"))
 
 
