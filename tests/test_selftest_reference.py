@@ -23,7 +23,7 @@ UNITS = {"float16": 1e-3, "bfloat16": 8e-3, "float8_e4m3fn": 0.13, "float8_e5m2"
 
 
 def test_random_programs(tmp_path):
-    """The first so many programs that have plain loops: a view has none, and its file says so."""
+    """The first so many programs that have plain loops."""
     drawn = ((program, parsed(program)) for program in map(draw_program, itertools.count(FIRST_SEED)))
     programs, kernels = zip(*itertools.islice((pair for pair in drawn if not obstacle(pair[1])), PROGRAMS))
     for program, tile_program, reference in zip(programs, kernels, references(kernels, tmp_path)):

@@ -11,7 +11,7 @@ RESERVED = frozenset((
     "argc argv element grid launch us flops bytes worst tolerance ok microseconds "
     "reference Tensor uniform whole generator worst_error check upload download "
     "floored_quotient floored_remainder count_leading_zeros bits_on_host philox_on_host "
-    "host_float16 host_bfloat16 host_float8_e4m3 host_float8_e5m2 std main").split())
+    "reshaped Reshaped host_float16 host_bfloat16 host_float8_e4m3 host_float8_e5m2 std main").split())
 
 
 def is_free(name: str) -> bool:

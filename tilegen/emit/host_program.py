@@ -292,8 +292,8 @@ class HostProgram:
 
 
 def _grid(planned: ir.Kernel, grid: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-    """What is launched for a grid."""
-    return planned.plan.walk.grid(grid) if planned.plan.walk else grid
+    """What is launched for a grid; of a kernel without a plan, all of it."""
+    return planned.plan.walk.grid(grid) if planned.plan is not None and planned.plan.walk else grid
 
 
 def _call(function: str, arguments: str) -> str:

@@ -25,8 +25,8 @@ def obstacle(kernel: ir.Kernel) -> str:
         place = f"{statement.loc.short}: " if statement.loc else ""
         if isinstance(statement, ir.Raw):
             return f"{place}a line of the target's own language"
-        if isinstance(statement, ir.Alloc) and isinstance(statement.buffer, ir.Alias):
-            return f"{place}a second name for the same memory"
+        if isinstance(statement, ir.Alloc) and isinstance(statement.buffer, ir.Alias) and statement.buffer.reinterprets:
+            return f"{place}memory seen as another type"
         own = (n for child in ir.children(statement) if isinstance(child, ir.Expr) for n in ir.walk(child))
         if any(isinstance(n, ir.Var) and n.kind == "thread" for n in own):
             return f"{place}the index of a single thread"
@@ -175,6 +175,8 @@ class PlainText:
     # ---- Values ----------------------------------------------------------------------------------
     def _alloc(self, s: ir.Alloc) -> str:
         buffer, kind = s.buffer, HOST.type(s.buffer.dtype)
+        if isinstance(buffer, ir.Alias):
+            return self._alias(buffer, kind)
         if buffer.scope == "var":
             start = "{}" if s.init is None else self._value(s.init, buffer.dtype)
             return f"{kind} {buffer.name} = {start};"
@@ -185,6 +187,14 @@ class PlainText:
         rows, *rest = buffer.shape
         inner = "".join(f"[{self.e(extent)}]" for extent in rest)
         return f"auto {buffer.name} = std::make_unique<{kind}[]{inner}>({self.e(rows)});"
+
+    def _alias(self, buffer: ir.Alias, kind: str) -> str:
+        """Another shape of a tensor, or of a tile, whose elements lie in order."""
+        base = ir.owner(buffer).name
+        if buffer.scope == "global":
+            return f"const auto {buffer.name} = reshaped({base}, {{{', '.join(map(self.e, buffer.shape))}}});"
+        inner = "".join(f"[{self.e(extent)}]" for extent in buffer.shape[1:])
+        return f"const auto {buffer.name} = reinterpret_cast<{kind} {f'(*){inner}' if inner else '*'}>({base}.get());"
 
     def _store(self, s: ir.Store) -> str:
         value = s.value

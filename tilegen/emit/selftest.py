@@ -62,6 +62,7 @@ def _parts(test: HostProgram) -> list[str]:
     uniform, whole = test.uses("uniform"), test.uses("whole")
     parts += [part("random", uniform=uniform, whole=whole)] if uniform or whole else []
     parts += [part(name) for name in test.integer_helpers]
+    parts += [part("reshaped")] if re.search(r"\breshaped\(", test.reference) else []
     if test.obstacle:
         parts.append(f"// Not checked: {test.obstacle} has no meaning in plain loops.")
     else:
