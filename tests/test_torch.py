@@ -164,6 +164,21 @@ def test_views_are_copied_as_far_as_they_have_to_be():
     torch.testing.assert_close(norm32(turned, shifted, 1e-5), reference(turned, shifted, 1e-5))
 
 
+@tilegen.jit
+def scaled_view(X: T.StridedTensor[("M", "N"), ("s", "t"), "float32"], Y: T.Tensor[("M", "N"), "float32"]):
+    with T.Kernel(M, threads=64) as row:
+        for j in T.Parallel(64):
+            Y[row, j] = X[row, j] * 2
+
+
+def test_strides_that_the_kernel_takes():
+    double = tilegen.interop.torch.op(scaled_view)
+    for X in (torch.randn(5, 33), torch.randn(33, 5).T, torch.randn(5, 66)[:, ::2]):
+        for _ in range(3):
+            assert torch.equal(double(X), X * 2) and torch.equal(scaled_view(X), X * 2)
+        torch.library.opcheck(double.op, (X,))
+
+
 def test_a_backward_in_python():
     x, y = (torch.randn(100, requires_grad=True) for _ in range(2))
     saxpy(3.0, x, y=y).sum().backward()

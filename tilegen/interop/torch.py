@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tilegen.api import Factory
+from tilegen.dtypes import lookup
 from tilegen.errors import TilegenError
 from tilegen.interpreted import contract
 from tilegen.kernel import Kernel
+from tilegen.runtime.arrays import HOST, ArrayView
 from tilegen.runtime.contract import Param
 from tilegen.runtime.sizes import Sizes
 
@@ -96,7 +98,7 @@ class _Defined:
         self.params = {p.name: p for p in self.contract.params}
         self.inputs = tuple([p.name for p in given])
         self.outputs = tuple([p.name for p in self.contract.params if p.is_output])
-        shown = {dimension for p in given if p.is_array for dimension in p.shape}
+        shown = {dimension for p in given if p.is_array for dimension in (*p.shape, *p.strides)}
         for size in self.contract.sizes:
             if size not in shown:
                 raise TilegenError("TG0005", f"{kernel.__name__} cannot be an operator: its size {size} is not a "
@@ -124,7 +126,7 @@ class _Defined:
         """The tensor as a kernel takes it: a copy where it is only read and lies otherwise."""
         if not param.is_array or param.writes:
             return value
-        value = value.contiguous().resolve_neg()
+        value = value.resolve_neg() if param.strides else value.resolve_neg().contiguous()
         # 16 bytes is the widest access; torch allocates at 64 and more
         return value.clone() if value.data_ptr() % 16 else value
 
@@ -135,24 +137,27 @@ class _Defined:
         if not tensors:
             raise TilegenError("TG0005", f"{self.kernel.__name__} takes no tensor, so that its place is not known")
         sizes = Sizes(self.contract, {name: v for name, v in values.items() if name not in tensors}, {})
-        for name, tensor in tensors.items():
-            sizes.learn(self.params[name], tensor)
-        for name, tensor in tensors.items():
-            _check_fake(self.params[name], tensor)
-            sizes.check(self.params[name], tensor)
+        views = {name: _view(self.params[name], tensor) for name, tensor in tensors.items()}
+        for name, view in views.items():
+            sizes.learn(self.params[name], view)
+        for name, view in views.items():
+            sizes.check(self.params[name], view)
         example = next(iter(tensors.values()))
         made = tuple([example.new_empty([sizes.value(e) for e in self.params[name].shape],
                                         dtype=dtype_of(self.torch, self.params[name])) for name in self.outputs])
         return made[0] if len(made) == 1 else made or None
 
 
-def _check_fake(param: Param, tensor: Any) -> None:
-    """dtype and rank of a tensor without memory. Raises TG0402, TG0403."""
-    if str(tensor.dtype).removeprefix("torch.").replace("e4m3fn", "e4m3") != param.dtype.in_memory:
+def _view(param: Param, tensor: Any) -> ArrayView:
+    """A tensor without memory, as a kernel gets it. Raises TG0402, TG0403 for its dtype and rank."""
+    dtype = lookup(tensor.dtype)
+    if dtype is None or dtype.name != param.dtype.in_memory:
         raise TilegenError("TG0402", f"argument {param.name} is {tensor.dtype}, expected {param.dtype}")
     if tensor.dim() != len(param.shape):
         raise TilegenError("TG0403", f"argument {param.name} has {tensor.dim()} dimensions, expected "
                            f"{len(param.shape)}")
+    strides = tuple(tensor.stride()) if param.strides else None     # others are copied where they have gaps
+    return ArrayView(tensor, "torch", dtype, tuple(tensor.shape), strides, 0, HOST)
 
 
 class _Gradient:
