@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN conv2d.cu -o conv2d && ./conv2d
 //
 // Work    2*K*R * S * parts*BK*N * H * W flop, 2*(N*H*W*C + R*S*C*K + N*H*W*K) bytes.
-// Shared  20480 bytes = X_shared 8192 + F_shared 12288.  128 threads.
+// Shared  36864 bytes = X_shared 24576 + F_shared 12288.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int R = 3;           // a number of the kernel
@@ -20,8 +20,9 @@ constexpr int BK = 32;         // columns of X_shared; rows of F_shared
 constexpr int stages = 3;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of Y: a power of two
+constexpr int X_VEC = 8;       // elements of X_shared in one access: 1, 2, 4 or 8
 constexpr int F_VEC = 8;       // elements of F_shared in one access: 1, 2, 4 or 8
-constexpr int MIN_BLOCKS = 4;  // blocks at once on an SM: bounds a thread's registers
+constexpr int MIN_BLOCKS = 3;  // blocks at once on an SM: bounds a thread's registers
 
 constexpr int WARP = 32;                      // threads of a warp
 constexpr int WARPS_M = THREADS / WARP / WARPS_N;  // warps along the rows of Y
@@ -38,15 +39,16 @@ static_assert(stages >= 2, "one stage is filled while another is used");
 static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * Y_VEC) == 0,
               "every thread holds an equal part");
-static_assert(2 * F_VEC <= 16, "one access moves at most 16 bytes");
-static_assert(BK * BN % (THREADS * F_VEC) == 0 && BM * BK % THREADS == 0,
+static_assert(2 * X_VEC <= 16 && 2 * F_VEC <= 16, "one access moves at most 16 bytes");
+static_assert(BM * BK % (THREADS * X_VEC) == 0 && BK * BN % (THREADS * F_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BN % F_VEC == 0, "rows are made of whole vectors");
-static_assert(2 * F_VEC >= 4, "cp.async moves at least 4 bytes");
+static_assert(BK % X_VEC == 0 && BN % F_VEC == 0, "rows are made of whole vectors");
+static_assert(2 * X_VEC >= 4 && 2 * F_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(Y_ROWS % 2 == 0 && Y_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
 static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------
 #ifndef TILEGEN_EMULATOR
@@ -87,14 +89,6 @@ template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* sr
                      :: "r"(address), "l"(src), "n"(BYTES), "r"(bytes));
 }
 
-__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
-
-// Waits until at most PENDING groups of this thread's copies are on their way.
-template <int PENDING> __device__ void cp_async_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
-}
-
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // Four matrices of 8 rows of 16 bytes; lane l names row l % 8 of matrix l / 8.
@@ -109,6 +103,14 @@ __device__ void ldmatrix_x4_transposed(unsigned* r, const void* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
+}
+
+__device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
+
+// Waits until at most PENDING groups of this thread's copies are on their way.
+template <int PENDING> __device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
 }
 
 // Rows `low` and `high` (8 further down) of one tile: += a * b.
@@ -213,10 +215,10 @@ template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 X_shared[BM][BK];
+    alignas(16) float16 X_shared[stages][BM][BK];
     alignas(16) float16 F_shared[stages][BK][BN];
 };
-constexpr int SMEM_BYTES = 2 * BM * BK + 2 * stages * BK * BN;
+constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BK * BN;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -244,6 +246,21 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
     const int steps = R * S * parts;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
+        // 25_conv2d.py:24  for i, j in T.Parallel(BM, BK):
+        #pragma unroll 2
+        for (int first = 0; first < BM * BK; first += THREADS * X_VEC) {
+            const int e = first + threadIdx.x * X_VEC;
+            const int i = e / BK, j = e % BK;
+            const int pixel = by * BM + i, tap = ko / parts;
+            const int c = ko % parts * BK + j;
+            const int y = pixel / W % H * stride - pad + tap / S * dilation;
+            const int x = pixel % W * stride - pad + tap % S * dilation;
+            const int image = pixel / (H * W);
+            copy_async<X_VEC>(&s.X_shared[stage][i][swizzle<float16, BK>(i, j)],
+                              &X[((image * H + y) * W + x) * C + c],
+                              image < N && y >= 0 && y < H && x >= 0 && x < W ? C - c : 0);
+        }
+
         // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
         // the whole tile exists
         if (ko / parts / S + 1 <= R && ko / parts % S + 1 <= S && ko % parts * BK + BK <= C
@@ -271,60 +288,61 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
         }
     };
 
+    // Operands of two mma steps: one is multiplied while the next is on its way.
+    unsigned a[2][Y_TILES_M][4], b[2][Y_TILES_N][2];
+    auto load_operands = [&](int set, int stage, int k) {
+        const int lane = threadIdx.x % WARP;
+        #pragma unroll
+        for (int tile_m = 0; tile_m < Y_TILES_M; ++tile_m) {
+            const int row =
+                (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
+            const int col = k + lane / 16 * 8;
+            ldmatrix_x4(a[set][tile_m], &s.X_shared[stage][row][swizzle<float16, BK>(row, col)]);
+        }
+        #pragma unroll
+        for (int tile_n = 0; tile_n < Y_TILES_N; tile_n += 2) {
+            const int row = k + lane % 16;
+            const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
+            ldmatrix_x4_transposed(b[set][tile_n],
+                                   &s.F_shared[stage][row][swizzle<float16, BN>(row, col)]);
+        }
+    };
+
     // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):
     for (int ko = 0; ko < stages - 1; ++ko) {
         if (ko < steps) load_stage(ko);
         cp_async_commit();
     }
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // why: the first stage is complete
+    if (steps > 0) load_operands(0, 0, 0);
     for (int ko = 0; ko < steps; ++ko) {
-        cp_async_wait<stages - 2>();
-        __syncthreads();  // why: stage ko is complete, and nobody still reads the one before
-        if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
-        cp_async_commit();
-
         const int stage = ko % stages;
-        // 25_conv2d.py:24  for i, j in T.Parallel(BM, BK):
-        #pragma unroll 4
-        for (int first = 0; first < BM * BK; first += THREADS) {
-            const int e = first + threadIdx.x;
-            const int i = e / BK, j = e % BK;
-            const int pixel = by * BM + i;
-            const int tap = ko / parts;
-            const int c = ko % parts * BK + j;
-            const int y = pixel / W % H * stride - pad + tap / S * dilation;
-            const int x = pixel % W * stride - pad + tap % S * dilation;
-            const int image = pixel / (H * W);
-            s.X_shared[i][swizzle<float16, BK>(i, j)] =
-                image < N && y >= 0 && y < H && x >= 0 && x < W && c < C
-                ? float(X[((image * H + y) * W + x) * C + c]) : 0.0f;
-        }
-        __syncthreads();  // why: X_shared is complete before it is read
-
+        // why: the last step has no next one and loads its own operands again
+        const int next = ko + 1 < steps ? (ko + 1) % stages : stage;
         // 25_conv2d.py:31  T.gemm(X_shared, F_shared, Y_local)
         #pragma unroll
         for (int k = 0; k < BK; k += MMA_K) {
-            const int lane = threadIdx.x % WARP;
-            unsigned a[Y_TILES_M][4], b[Y_TILES_N][2];
-            #pragma unroll
-            for (int tile_m = 0; tile_m < Y_TILES_M; ++tile_m) {
-                const int row =
-                    (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
-                const int col = k + lane / 16 * 8;
-                ldmatrix_x4(a[tile_m], &s.X_shared[row][swizzle<float16, BK>(row, col)]);
+            const int set = k / MMA_K % 2;
+            if (k + MMA_K < BK) {
+                load_operands(1 - set, stage, k + MMA_K);
+            } else {
+                cp_async_wait<stages - 2>();
+                // why: the next stage is complete, and nobody still reads this one
+                __syncthreads();
+                load_operands(1 - set, next, 0);
             }
-            #pragma unroll
-            for (int tile_n = 0; tile_n < Y_TILES_N; tile_n += 2) {
-                const int row = k + lane % 16;
-                const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n],
-                                       &s.F_shared[stage][row][swizzle<float16, BN>(row, col)]);
+            if (k == 0) {
+                if (ko + stages - 1 < steps) load_stage(ko + stages - 1);
+                cp_async_commit();
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < Y_TILES_M; ++tile_m)
                 #pragma unroll
                 for (int tile_n = 0; tile_n < Y_TILES_N; ++tile_n)
                     mma_m16n8k16_f16(&Y_local[2 * tile_m][2 * tile_n],
-                                     &Y_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
+                                     &Y_local[2 * tile_m + 1][2 * tile_n], a[set][tile_m],
+                                     b[set][tile_n]);
         }
     }
 
@@ -347,7 +365,7 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 
 // tilegen-launch: {"entry": "conv2d", "target": "cuda", "arch": "sm_80",
 //   "knobs": ["R", "S", "stride", "pad", "dilation", "BM", "BN", "BK", "stages", "THREADS",
-//     "WARPS_N", "F_VEC", "MIN_BLOCKS"],
+//     "WARPS_N", "X_VEC", "F_VEC", "MIN_BLOCKS"],
 //   "grid": ["ceildiv(K, BN)", "ceildiv(N * H * W, BM)", "1"], "block": "THREADS",
 //   "shared": "SMEM_BYTES",
 //   "params": [{"name": "X", "dtype": "float16", "shape": ["N", "H", "W", "C"], "access": "read"},
@@ -355,8 +373,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:b7379019f5776609",
-//   "map": {"17": [238, 240], "21": [241, 241], "22": [242, 246], "30": [247, 273], "23": [274,
-//     285], "24": [286, 302], "31": [303, 330], "32": [331, 345]}}
+//   "map": {"17": [240, 242], "21": [243, 243], "22": [244, 248], "24": [249, 263], "30": [264,
+//     310], "23": [311, 322], "31": [323, 348], "32": [349, 363]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -18,12 +18,13 @@ constexpr int pad = 1;        // a number of the kernel
 constexpr int dilation = 1;   // a number of the kernel
 constexpr int BM = 128;       // rows of X_shared and Y_local
 constexpr int BN = 64;        // columns of F_shared and Y_local: a multiple of 32
-constexpr int BK = 32;        // columns of X_shared; rows of F_shared: a multiple of 2
+constexpr int BK = 32;        // columns of X_shared; rows of F_shared: a multiple of 8
 constexpr int STAGES = 2;     // tiles of each operand that are on their way or in use: 2
 constexpr int THREADS = 128;  // threads of a block: up to 1024
 constexpr int THREADS_N = 8;  // threads across a row of Y: a power of two that divides THREADS
 constexpr int Y_VEC = 4;      // neighbouring columns of Y_local in a thread: 1, 2 or 4
 constexpr int X_PAD = 8;      // columns after each row of X_shared that keep banks apart
+constexpr int X_VEC = 8;      // elements of X_shared in one access: 1, 2, 4 or 8
 constexpr int F_VEC = 8;      // elements of F_shared in one access: 1, 2, 4 or 8
 constexpr int DEPTH_VEC = 2;  // steps of depth that one load serves: 1, 2 or 4
 
@@ -36,10 +37,11 @@ static_assert(THREADS % THREADS_N == 0, "rows of threads are whole");
 static_assert(THREADS_M % 4 == 0 && THREADS_N % 8 == 0, "warps are whole blocks of 4 x 8 threads");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * Y_VEC) == 0,
               "every thread holds an equal part");
-static_assert(2 * F_VEC <= 16, "one access moves at most 16 bytes");
-static_assert(BK * BN % (THREADS * F_VEC) == 0 && BM * BK % THREADS == 0,
+static_assert(2 * X_VEC <= 16 && 2 * F_VEC <= 16, "one access moves at most 16 bytes");
+static_assert(BM * BK % (THREADS * X_VEC) == 0 && BK * BN % (THREADS * F_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BN % F_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % X_VEC == 0 && (BK + X_PAD) % X_VEC == 0 && BN % F_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(BK % DEPTH_VEC == 0, "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -102,6 +104,14 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     #pragma unroll
     for (int i = 0; i < N; ++i) v.data[i] = D(src[i]);
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
+}
+
+// N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
+template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+{
+    D v[N];
+    load_inside<N>(v, src, inside);
+    store_vector<N>(dst, v);
 }
 
 // ---- Shared memory -----------------------------------------------------------------------------
@@ -185,18 +195,17 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 
         const int stage = ko % STAGES;
         // 25_conv2d.py:24  for i, j in T.Parallel(BM, BK):
-        #pragma unroll 4
-        for (int first = 0; first < BM * BK; first += THREADS) {
-            const int e = first + threadIdx.x;
+        #pragma unroll 2
+        for (int first = 0; first < BM * BK; first += THREADS * X_VEC) {
+            const int e = first + threadIdx.x * X_VEC;
             const int i = e / BK, j = e % BK;
-            const int pixel = by * BM + i;
-            const int tap = ko / parts;
+            const int pixel = by * BM + i, tap = ko / parts;
             const int c = ko % parts * BK + j;
             const int y = pixel / W % H * stride - pad + tap / S * dilation;
             const int x = pixel % W * stride - pad + tap % S * dilation;
             const int image = pixel / (H * W);
-            s.X_shared[i][j] = image < N && y >= 0 && y < H && x >= 0 && x < W && c < C
-                ? float(X[((image * H + y) * W + x) * C + c]) : 0.0f;
+            copy_inside<X_VEC>(&s.X_shared[i][j], &X[((image * H + y) * W + x) * C + c],
+                               image < N && y >= 0 && y < H && x >= 0 && x < W ? C - c : 0);
         }
         __syncthreads();  // why: X_shared is complete before it is read
 
@@ -244,7 +253,7 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 
 // tilegen-launch: {"entry": "conv2d", "target": "hip", "arch": "gfx942",
 //   "knobs": ["R", "S", "stride", "pad", "dilation", "BM", "BN", "BK", "STAGES", "THREADS",
-//     "THREADS_N", "Y_VEC", "X_PAD", "F_VEC", "DEPTH_VEC"],
+//     "THREADS_N", "Y_VEC", "X_PAD", "X_VEC", "F_VEC", "DEPTH_VEC"],
 //   "grid": ["ceildiv(K, BN)", "ceildiv(N * H * W, BM)", "1"], "block": "THREADS",
 //   "shared": "SMEM_BYTES",
 //   "params": [{"name": "X", "dtype": "float16", "shape": ["N", "H", "W", "C"], "access": "read"},
@@ -252,8 +261,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:b7379019f5776609",
-//   "map": {"17": [131, 133], "21": [134, 134], "22": [135, 139], "30": [140, 176], "23": [177,
-//     186], "24": [187, 202], "31": [203, 227], "32": [228, 242]}}
+//   "map": {"17": [141, 143], "21": [144, 144], "22": [145, 149], "30": [150, 186], "23": [187,
+//     196], "24": [197, 211], "31": [212, 236], "32": [237, 251]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

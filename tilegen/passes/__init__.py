@@ -13,6 +13,7 @@ from tilegen.passes.cpu_layouts import cpu_layouts
 from tilegen.passes.cpu_statements import cpu_statements
 from tilegen.passes.defer_sums import defer_sums
 from tilegen.passes.expand_prints import expand_prints
+from tilegen.passes.find_gathers import find_gathers
 from tilegen.passes.hoist_operands import hoist_operands
 from tilegen.passes.infer_layouts import infer_layouts
 from tilegen.passes.insert_barriers import insert_barriers
@@ -27,6 +28,7 @@ from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_atomics import plan_atomics
 from tilegen.passes.plan_copies import plan_copies
 from tilegen.passes.plan_fills import plan_fills
+from tilegen.passes.plan_gathers import plan_gathers
 from tilegen.passes.plan_gemm import plan_gemm
 from tilegen.passes.plan_mma import plan_mma
 from tilegen.passes.plan_occupancy import plan_occupancy
@@ -54,8 +56,8 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, order_pipelines, name_offsets, expand_prints, single_elements,
             plan_reducers, stage_reductions, place_annotated, route_fragments, pack_products, choose_instructions,
-            stage_operands, plan_pipeline, plan_warpgroups, late_loads, infer_layouts, pad_shared,
-            plan_stmatrix, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, hoist_operands,
+            stage_operands, find_gathers, plan_pipeline, plan_warpgroups, late_loads, infer_layouts, pad_shared,
+            plan_stmatrix, plan_gathers, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, hoist_operands,
             spare_registers, plan_gemm, defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage,
             plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy, order_blocks,
             check_complete),

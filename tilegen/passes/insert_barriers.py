@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from tilegen import arith, ir
 from tilegen.errors import TilegenError
 from tilegen.passes.divergence import depends_on_thread, differing, heads
+from tilegen.passes.find_gathers import Gather
 from tilegen.plan import KeptOperand, NestPlan, PipelinePlan
 from tilegen.targets.base import Target
 
@@ -221,7 +222,7 @@ def _accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
     """Buffers in shared and global memory that the statement itself reads and writes (not its body)."""
     match s:
         case ir.Copy():
-            reads, writes = [s.src.buffer], [s.dst.buffer]
+            reads, writes = [s.src.buffer, *(_loads(s.lets) if isinstance(s, Gather) else ())], [s.dst.buffer]
         case ir.Vote():
             reads, writes = [s.src.buffer], []
         case ir.Fill():

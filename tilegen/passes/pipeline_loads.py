@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from tilegen import arith, ir
 from tilegen.dtypes import bool_
 from tilegen.passes.divergence import depends_on_thread
+from tilegen.passes.find_gathers import Gather
 
 
 @dataclass
@@ -100,6 +101,8 @@ class Finder:
             return "only a part of the tile is filled"
         if self.same_dtype and copy.src.buffer.dtype != tile.dtype:
             return "the elements are converted on their way"
+        if isinstance(copy, Gather) and not self.same_dtype:
+            return "its rows lie apart, and go through no registers"
         if tile.name in self.aliased:
             return "the tile has a second name"
         if any(tile.name in text for text in self.raw):
@@ -114,8 +117,9 @@ class Finder:
 
     def _obstacle(self, node: ir.Node, lets) -> str:
         """Why a value cannot be computed some steps ahead; '' where it can."""
+        own = {v.name for v in node.rows} | {let.var.name for let in node.lets} if isinstance(node, Gather) else set()
         for n in ir.walk(node):
-            if isinstance(n, ir.Var) and n.name in self.bound and n.name not in lets:
+            if isinstance(n, ir.Var) and n.name in self.bound - own and n.name not in lets:
                 return f"its place depends on {n.name}, which the step computes"
             if isinstance(n, ir.Load) and ir.owner(n.buffer).name in self.written:
                 return f"its place depends on {n.buffer.name}, which the loop writes"

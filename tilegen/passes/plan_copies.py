@@ -72,7 +72,7 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     last = loops[-1]
     loops = (*loops[:-1], replace(last, lets=last.lets + tuple(lets)))
     reason = f"the block walks the tile, {width} elements ({width * tile.buffer.dtype.bytes} bytes) per thread and step"
-    plan = _finish(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
+    plan = finished(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
     return _fast_path(planner, copy, plan, step, width) if width > 1 else plan
 
 
@@ -96,7 +96,7 @@ def _half(planner: Planner, copy: ir.Copy, half: str, held: dict[str, ir.Buffer]
     planner.check_multiple(extents[-1], step, "rows are made of whole vectors")
     plan = NestPlan((replace(loop, lets=loop.lets + tuple(lets), unroll=True, pragma=""),), (), reason="each thread "
                     f"moves its share of the next step's tile through registers, {width} elements at a time")
-    plan = _finish(planner, copy, src, dst, step, width, plan)
+    plan = finished(planner, copy, src, dst, step, width, plan)
     return _fast_path(planner, copy, plan, step, width) if width > 1 else plan
 
 
@@ -202,7 +202,7 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
                     reason=f"each thread moves its own part of {tile.buffer.name}, "
                     + (f"{width} elements at a time" if width > 1 else "element by element"))
     step = loops[-1].step if loops and width > 1 else ir.Const(1)
-    return _finish(planner, copy, src, dst, step, width, plan)
+    return finished(planner, copy, src, dst, step, width, plan)
 
 
 def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates, loops):
@@ -274,7 +274,7 @@ def _each_thread(planner: Planner, copy: ir.Copy) -> NestPlan:
     once = None
     if copy.dst.buffer.scope in ("shared", "global"):
         once = arith.binary("==", THREAD, ir.Const(0))
-    return _finish(planner, copy, src, dst, ir.Const(1), 1,
+    return finished(planner, copy, src, dst, ir.Const(1), 1,
                    NestPlan(tuple(loops), (), once=once, reason="every thread has its own copy"))
 
 
@@ -304,7 +304,7 @@ def _indices(planner: Planner, region: ir.Region, dims: list[int], coordinates: 
     return tuple(index)
 
 
-def _finish(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int, plan: NestPlan) -> NestPlan:
+def finished(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int, plan: NestPlan) -> NestPlan:
     """The body: a vector move, or a guarded element."""
     source, target = ir.Load(copy.src.buffer, src), ir.Load(copy.dst.buffer, dst)
     if width > 1:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tilegen import arith, ir
 from tilegen.launches import launches_of
+from tilegen.passes.find_gathers import Gather
 
 
 @dataclass
@@ -109,6 +110,9 @@ def _of_statements(known: Ranges, body: tuple[ir.Stmt, ...]) -> None:
         match statement:
             case ir.Parallel():
                 for var, extent in zip(statement.vars, statement.extents):
+                    _counter(known, var, ir.Const(0), extent)
+            case Gather():
+                for var, extent in zip(statement.rows, statement.dst.extents[-len(statement.rows):]):
                     _counter(known, var, ir.Const(0), extent)
             case ir.For():
                 _counter(known, statement.var, statement.start, statement.stop)
