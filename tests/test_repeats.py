@@ -1,8 +1,10 @@
 """Calls that are like an earlier one: the same results, the same refusals, and no work done twice."""
 
+import gc
 import struct
 import sys
 import threading
+import weakref
 
 import numpy
 import pytest
@@ -221,6 +223,22 @@ def test_a_thread_without_a_context_gets_one(on_gpu):
         kernel(2.0, x, y, z)
 
 
+def test_no_array_of_an_earlier_call_is_kept(on_gpu):
+    on_cpu = axpy.specialize(BN=16)
+    for kernel, make in ((on_gpu[0], lambda: tensors(3)), (on_cpu, lambda: [floats(100).view(Kept) for _ in range(3)])):
+        arrays = make()
+        gone = [weakref.ref(array) for array in arrays]
+        for _ in range(3):
+            kernel(2.0, *[a if isinstance(a, Tensor) else numpy.asarray(a) for a in arrays])
+        del arrays
+        gc.collect()
+        assert not any(reference() is not None for reference in gone)
+
+
+class Kept(numpy.ndarray):
+    """An array whose views refer to it, and that can be referred to weakly."""
+
+
 def test_threads_have_arguments_of_their_own(on_gpu):
     kernel, module = on_gpu
     sets = [tensors(3) for _ in range(4)]
@@ -255,8 +273,7 @@ def test_tensor_maps_follow_the_addresses(monkeypatch):
     def encode(address, shape, dtype, size, box):
         encoded.setdefault(address, numpy.frombuffer(struct.pack("Q120x", address), "V128"))
         return encoded[address]
-    for place in ("cuda_calls", "tensor_maps"):
-        monkeypatch.setattr(f"tilegen.runtime.{place}.tensor_map", encode)
+    monkeypatch.setattr("tilegen.runtime.tensor_maps.tensor_map", encode)
 
     def operands():
         return [Tensor(aligned(256, 256), "cuda", 0) for _ in range(3)]

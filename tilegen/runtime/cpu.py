@@ -42,7 +42,7 @@ class CpuKernel:
         return [(self.functions[number], tuple([values[position] for position in launch.arguments]))
                 for number, launch, _ in bound.launches()]
 
-    def launch(self, bound: Bound, prepared: list, stream: object = None) -> None:
+    def launch(self, bound: Bound | None, prepared: list, stream: object = None) -> None:
         """Runs to the end. `stream` has no meaning on the CPU and must be None."""
         if stream is not None:
             raise TilegenError("TG0405", "stream= was given, but the kernel runs on the CPU")
@@ -65,7 +65,7 @@ class CpuKernel:
 
         def launch(values: tuple, stream: object) -> None:
             if stream is not None:
-                self.launch(bound, calls, stream)           # which refuses it
+                self.launch(None, [], stream)               # which refuses it
             for function, picked, fixed in chosen:
                 all_values = values + fixed
                 function(*[all_values[place] for place in picked])

@@ -43,12 +43,16 @@ class CudaCall:
 
     def __init__(self, cupy: Any, device: int, bound: Bound, names: tuple[str, ...], torch: bool,
                  functions: list[tuple[int, tuple[int, ...], Geometry]]) -> None:
-        self.cuda, self.device, self.bound, self.names, self.functions = cupy.cuda, device, bound, names, functions
+        self.cuda, self.device, self.names, self.functions = cupy.cuda, device, names, functions
+        self.entry = bound.contract.entry
         self.many_gpus = self.cuda.runtime.getDeviceCount() > 1
         self.current = _current_stream(cupy, device, torch)
         self.torch = torch
         self.own = [*[p.name for p in bound.contract.params], *bound.contract.sizes]
-        self.maps = [(p, names.index(p.name)) for p in bound.contract.params if p.box]
+        # of `bound` no array is kept: that would keep its memory
+        self.scalars = {name: a for name, a in zip(self.own, bound.arguments) if isinstance(a, Scalar)}
+        self.maps = [(p, names.index(p.name), bound.arrays[p.name].shape, bound.boxes[p.name])
+                     for p in bound.contract.params if p.box]
         self.blocks: list[_Block] = []
 
     def __call__(self, values: tuple, stream: Any) -> Any:
@@ -97,13 +101,13 @@ class CudaCall:
     def _again(self, error: Exception, block: _Block, stream: int) -> None:
         """The launches of a thread that had no context yet; raises TG0411 for another error."""
         if getattr(error, "status", None) != _NO_CONTEXT:
-            raise TilegenError("TG0411", f"{self.bound.contract.entry}: the launch failed: {error}") from None
+            raise TilegenError("TG0411", f"{self.entry}: the launch failed: {error}") from None
         self.cuda.runtime.free(0)       # gives this thread its context
         try:
             for launch, pointers in block.calls:
                 launch(stream, pointers, 0)
         except self.cuda.driver.CUDADriverError as error:
-            raise TilegenError("TG0411", f"{self.bound.contract.entry}: the launch failed: {error}") from None
+            raise TilegenError("TG0411", f"{self.entry}: the launch failed: {error}") from None
 
     def block(self) -> _Block:
         """New memory, with everything but the values in its place."""
@@ -111,12 +115,11 @@ class CudaCall:
         start = ctypes.addressof(memory)
         slots = {name: start + _SLOT * position for position, name in enumerate((*self.names, *self.own))}
         slots |= {name: start + _SLOT * position for position, name in enumerate(self.names)}
-        for name, argument in zip(self.own, self.bound.arguments):
-            if isinstance(argument, Scalar) and name not in self.names:
+        for name, argument in self.scalars.items():
+            if name not in self.names:
                 value = by_value(argument)
                 ctypes.memmove(slots[name], ctypes.addressof(value), ctypes.sizeof(value))
-        types = dict(zip(self.own, self.bound.arguments))
-        form = "".join(_FORMATS[a.dtype.name] if isinstance(a := types[name], Scalar) else "Q" for name in self.names)
+        form = "".join(_FORMATS[self.scalars[n].dtype.name] if n in self.scalars else "Q" for n in self.names)
         calls, kept = [], []
         for function, positions, geometry in self.functions:
             pointers = (ctypes.c_void_p * len(positions))(*[slots[self.own[position]] for position in positions])
@@ -128,8 +131,7 @@ class CudaCall:
     def _map(self, block: _Block, values: tuple) -> list:
         """Points the arguments that are tensor maps at those of `values`, which it gives to be kept."""
         found = []
-        for param, place in self.maps:
-            shape, box = self.bound.arrays[param.name].shape, self.bound.boxes[param.name]
+        for param, place, shape, box in self.maps:
             encoded = map_of(values[place], shape, param, box, self.device)
             found.append(encoded)
             address = encoded.__array_interface__["data"][0]

@@ -88,7 +88,7 @@ class CudaKernel:
     def repeat(self, bound: Bound, names: tuple[str, ...]) -> CudaCall | None:
         """See `backend.Kernel`. None for host arrays, for those whose producer named its stream, and for workspaces
         that live on a stream of their own."""
-        if any([a.device.kind != "gpu" or a.stream is not None for a in bound.arrays.values()]):
+        if _needs_more_than_launches(bound):
             return None
         device = _device(bound, self.cupy)
         functions = [(self._function(device, launch.entry, geometry.shared).ptr, launch.arguments, geometry)
@@ -97,11 +97,13 @@ class CudaKernel:
 
     def prepared(self, bound: Bound) -> Callable[[object], None] | None:
         """See `backend.Kernel`."""
+        if _needs_more_than_launches(bound):
+            return None
         names = tuple(p.name for p in self.contract.params if p.is_array)
         self.prepare(bound)                 # checks geometries and devices
         with self.cupy.cuda.Device(_device(bound, self.cupy)):
             call = self.repeat(bound, names)
-        return None if call is None else call.prepared(tuple(bound.arrays[name].pointer for name in names))
+        return call.prepared(tuple([bound.arrays[name].pointer for name in names]))
 
     def _launch(self, bound: Bound, prepared: _Prepared, stream: object) -> None:
         runtime = self.cupy.cuda.runtime
@@ -245,6 +247,11 @@ def _device(bound: Bound, cupy: object) -> int:
         places = " and ".join(f"argument {name} is on GPU {index}" for index, name in sorted(found.items()))
         raise TilegenError("TG0405", places, hint="move all arrays to one GPU")
     return next(iter(found)) if found else cupy.cuda.runtime.getDevice()
+
+
+def _needs_more_than_launches(bound: Bound) -> bool:
+    """Whether host arrays have to be copied, or a producer named the stream that has to be waited for."""
+    return any([a.device.kind != "gpu" or a.stream is not None for a in bound.arrays.values()])
 
 
 def _calls(bound: Bound, arguments: list) -> tuple:
