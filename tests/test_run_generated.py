@@ -77,7 +77,7 @@ SEVERAL = {
         {"STAGES": 3, "THREADS": 128, "BM": 64},
         {"C_VEC": 2, "A_VEC": 2, "B_VEC": 1, "THREADS": 64},
     ],
-    ("07_gemm_bias_gelu", "cuda"): [{"BM": 64, "BN": 64, "THREADS": 128}, {"STAGES": 4, "THREADS": 128}],
+    ("07_gemm_bias_gelu", "cuda"): [{"BM": 64, "BN": 64, "THREADS": 128}, {"stages": 4, "THREADS": 128}],
     ("04_softmax", "cuda"): [
         {"BM": 4, "BN": 1024, "THREADS_N": 128},
         {"threads": 128, "THREADS_N": 32, "BM": 4},
