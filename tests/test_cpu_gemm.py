@@ -1,9 +1,12 @@
 """Gemms on the CPU: every type, order and size against the interpreter."""
 
+import linecache
+
 import cpu_samples
 import pytest
 from cpu_support import agrees, block_text, emitted, reasons
 from tilegen import language as T
+from tilegen.errors import TilegenError
 from tilegen.frontend import instantiate
 
 TYPES = [("float32", "float32", "float32", 1e-5), ("float16", "float32", "float16", 2e-3),
@@ -116,3 +119,28 @@ def moving(A: T.Tensor((N, 16), "float32"), B: T.Tensor((16, 16), "float32"), C:
 def test_a_block_whose_place_is_in_memory():
     for n in (9, 13, 40):
         agrees(moving, dict(N=n))
+
+
+@pytest.mark.parametrize("name", ["MR", "NV", "LANES"])
+def test_names_that_the_register_tile_has(name):
+    """A knob of the user's of that name would be two constants of the file: an error at its place."""
+    text = f"""
+import tilegen
+import tilegen.language as T
+
+@tilegen.jit
+def product(A: T.Tensor[(32, 32), "float32"], C: T.Tensor[(32, 32), "float32"], {name}=32):
+    with T.Kernel(1, threads=64) as _:
+        tile = T.alloc_shared(({name}, {name}), "float32")
+        total = T.alloc_fragment((32, 32), "float32")
+        T.copy(A, tile)
+        T.gemm(tile, tile, total, clear_accum=True)
+        T.copy(total, C)
+"""
+    linecache.cache[f"<{name}>"] = (len(text), None, text.splitlines(keepends=True), f"<{name}>")
+    names = {}
+    exec(compile(text, f"<{name}>", "exec"), names)
+    assert names["product"].emit("cuda")
+    with pytest.raises(TilegenError) as caught:
+        names["product"].emit("cpu")
+    assert caught.value.code == "TG0008" and caught.value.message.startswith(f"{name} is what a C++ file")

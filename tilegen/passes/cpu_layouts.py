@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from tilegen import arith, ir
 from tilegen.dtypes import DType, float32, float64, int32
+from tilegen.errors import TilegenError
 from tilegen.passes import cpu_tiles
 from tilegen.passes.cpu_tiles import MR, NR, TileLayout
 from tilegen.passes.ranges import knob_values
@@ -32,6 +33,7 @@ def cpu_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     dtype = gemm_dtype(gemms)
     env = knob_values(kernel)
     constants = _register_tile(gemms, dtype, env) if dtype else ()
+    _refuse_names(kernel, constants)
     env |= {c.name: c.value for c in constants}
     wishes = _wishes([g for g in gemms if g.c.buffer.dtype.compute == dtype])
     buffers = {n.buffer.name: n.buffer for n in ir.walk(kernel.body)
@@ -43,6 +45,15 @@ def cpu_layouts(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     plan = KernelPlan(constants=constants, checks=checks, layouts=layouts,
                       notes=tuple((f"layout of {name}", layout.reason) for name, layout in layouts.items()))
     return replace(kernel, plan=plan)
+
+
+def _refuse_names(kernel: ir.Kernel, constants: tuple[Constant, ...]) -> None:
+    """TG0008 for a name of the kernel's that the file needs for its register tile, which its functions know."""
+    own = {c.name: c.comment for c in constants}
+    for node in (*kernel.knobs, *kernel.sizes, *ir.walk(kernel.body)):
+        if isinstance(node, (ir.Knob, ir.Var, ir.Buffer)) and node.name in own:
+            raise TilegenError("TG0008", f"{node.name} is what a C++ file with products calls the {own[node.name]}",
+                               node.loc or kernel.loc, "choose another name")
 
 
 def gemm_dtype(gemms: list[ir.Gemm]) -> DType | None:
