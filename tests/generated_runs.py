@@ -31,8 +31,12 @@ SIZES: dict[str, list[dict[str, int]]] = {
     ],
     "02_saxpy": [{"n": 8192}, {"n": 5003}, {"n": 1}, {"n": 0}],
     "03_transpose": [{"M": 128, "N": 64}, {"M": 65, "N": 131}, {"M": 1, "N": 1}, {"M": 0, "N": 5}],
-    "04_softmax": [{"M": 2, "N": 8192}, {"M": 3, "N": 1001}, {"M": 1, "N": 1}, {"M": 0, "N": 7}],
-    "05_layernorm": [{"M": 2, "N": 8192}, {"M": 3, "N": 1001}, {"M": 1, "N": 1}, {"M": 0, "N": 7}],
+    "04_softmax": [{"M": 2, "N": 8192}, {"M": 3, "N": 1000}, {"M": 1, "N": 8}, {"M": 0, "N": 8}],
+    "05_layernorm": [{"M": 2, "N": 8192}, {"M": 3, "N": 1000}, {"M": 1, "N": 8}, {"M": 0, "N": 8}],
+    "16_rmsnorm": [{"M": 2, "N": 8192}, {"M": 3, "N": 1000}, {"M": 1, "N": 8}, {"M": 0, "N": 8}],
+    "17_layernorm_backward": [{"M": 140, "N": 512}, {"M": 3, "N": 1000}, {"M": 1, "N": 8}, {"M": 0, "N": 8}],
+    "18_online_softmax": [{"M": 2, "N": 16384}, {"M": 3, "N": 1000}, {"M": 1, "N": 8}, {"M": 0, "N": 8}],
+    "19_row_sum": [{"M": 2, "N": 8192}, {"M": 3, "N": 1000}, {"M": 1, "N": 8}, {"M": 0, "N": 8}],
     "06_gemm": [
         {"M": 128, "N": 128, "K": 64},
         {"M": 131, "N": 37, "K": 41},
@@ -136,7 +140,7 @@ def arguments(contract: Contract, sizes: Mapping[str, int], seed: int = 0) -> di
     """Random inputs, and outputs that hold what no kernel writes."""
     generator = numpy.random.default_rng(seed)
     found: dict[str, Any] = {}
-    for p in contract.params:
+    for p in contract.caller_params:
         if not p.is_array:
             found[p.name] = 3 if p.dtype.is_integer else 1.5
             continue
@@ -163,18 +167,19 @@ def run(text: str, given: Mapping[str, Any], order: str = "forward") -> None:
     )
     bound = Binder(contract).bind((), given)
     prepared = EmulatedKernel.prepare(_Prepared(contract), bound)
-    geometry, = bound.geometries
-    emulator.launch(
-        library,
-        contract.entry,
-        geometry.grid,
-        geometry.block,
-        geometry.shared,
-        prepared,
-        order=order,
-        seed=7,
-        names=[p.name for p in contract.params],
-    )
+    names = [p.name for p in contract.params] + list(contract.sizes)
+    for _, launch, geometry in bound.launches():
+        emulator.launch(
+            library,
+            launch.entry,
+            geometry.grid,
+            geometry.block,
+            geometry.shared,
+            [prepared[position] for position in launch.arguments],
+            order=order,
+            seed=7,
+            names=[names[position] for position in launch.arguments],
+        )
 
 
 class _Prepared:
@@ -199,7 +204,7 @@ def wrong(
     run(text, found, order)
     values = {k.name: k.value for k in kernel.knobs} | dict(sizes)
     problems = []
-    for p in contract.params:
+    for p in contract.caller_params:
         if p.is_array:
             allowed = tolerance(kernel, p.dtype, values) if p.writes else 0
             result = compare(p.name, found[p.name], expected[p.name], allowed)

@@ -14,7 +14,9 @@ GPU = [file for file in FILES if file.target != "cpu"]
 MEANING = {name: {"D"} for name in ("10_flash_attention", "20_flash_attention_causal_gqa",
                                     "21_flash_attention_varlen", "22_flash_attention_backward")}
 MEANING |= {"24_int4_dequant_gemm": {"GROUP", "THOUSAND", "SIXTYFOUR"}, "25_conv2d": {"R", "S", "stride", "pad", "dilation"},
-            "26_topk": {"TOP", "SIGNLESS"}, "28_histogram": {"BINS"}}
+            "26_topk": {"TOP", "SIGNLESS"}, "28_histogram": {"BINS"},
+           **dict.fromkeys(("04_softmax", "05_layernorm", "16_rmsnorm", "17_layernorm_backward", "18_online_softmax",
+                            "19_row_sum"), {"multiple"})}
 
 
 @pytest.fixture(autouse=True)

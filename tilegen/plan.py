@@ -311,6 +311,15 @@ def maps_of(launches: Iterable[ir.Kernel]) -> dict[str, TensorMapPlan]:
     return {name: one for launch in launches if launch.plan for name, one in launch.plan.maps.items()}
 
 
+def alignments_of(launches: Iterable[ir.Kernel]) -> dict[str, int]:
+    """The bytes that tensors have to start at a multiple of, by parameter."""
+    found: dict[str, int] = {}
+    for launch in launches:
+        for name, size in (launch.plan.alignments if launch.plan else {}).items():
+            found[name] = max(size, found.get(name, 1))
+    return found
+
+
 @dataclass(frozen=True)
 class KernelPlan:
     """What holds for the whole kernel."""
@@ -325,6 +334,7 @@ class KernelPlan:
     order: BlockOrder | None = None
     places: dict[str, Placement] = field(hash=False, default_factory=dict)      # of shared tiles, by accessor
     maps: dict[str, TensorMapPlan] = field(hash=False, default_factory=dict)       # of tensors, by parameter
+    alignments: dict[str, int] = field(hash=False, default_factory=dict)           # of tensors, in bytes
     loaders: str = ""                              # the constant that counts the threads which only load
     phases: dict[str, int] = field(hash=False, default_factory=dict)    # of shared tiles that share their place
     walk: TileWalk | None = None                   # where blocks take the tiles of the grid in turn

@@ -87,17 +87,33 @@ saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
     float y_local[X_ELEMENTS];
 
     // 02_saxpy.py:15  T.copy(x[bx * BN], x_local)
-    #pragma unroll
-    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-        const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
-        load_inside<X_VEC>(&x_local[e], &x[x_col], n - x_col);
+    if (bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(x)) {  // the whole tile exists
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
+            load_vector<X_VEC>(&x_local[e], &x[x_col]);
+        }
+    } else {
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
+            load_inside<X_VEC>(&x_local[e], &x[x_col], n - x_col);
+        }
     }
 
     // 02_saxpy.py:16  T.copy(y[bx * BN], y_local)
-    #pragma unroll
-    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-        const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-        load_inside<X_VEC>(&y_local[e], &y[y_col], n - y_col);
+    if (bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(y)) {  // the whole tile exists
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+            load_vector<X_VEC>(&y_local[e], &y[y_col]);
+        }
+    } else {
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+            load_inside<X_VEC>(&y_local[e], &y[y_col], n - y_col);
+        }
     }
 
     // 02_saxpy.py:17  for i in T.Parallel(BN):
@@ -106,10 +122,18 @@ saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
         y_local[e] = alpha * x_local[e] + y_local[e];
 
     // 02_saxpy.py:19  T.copy(y_local, y[bx * BN])
-    #pragma unroll
-    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-        const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-        store_inside<X_VEC>(&y[y_col], &y_local[e], n - y_col);
+    if (bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(y)) {  // the whole tile exists
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+            store_vector<X_VEC>(&y[y_col], &y_local[e]);
+        }
+    } else {
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+            store_inside<X_VEC>(&y[y_col], &y_local[e], n - y_col);
+        }
     }
 }
 
@@ -120,8 +144,8 @@ saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
 //     "shape": ["n"], "access": "read"}, {"name": "y", "dtype": "float32", "shape": ["n"],
 //     "access": "readwrite"}], "sizes": ["n"], "source": "02_saxpy.py:10",
 //   "ir": "sha256:80b9d2b8d46d12f1",
-//   "map": {"12": [80, 82], "13": [83, 85], "14": [86, 88], "15": [89, 95], "16": [96, 102],
-//     "17": [103, 107], "19": [108, 113]}}
+//   "map": {"12": [80, 82], "13": [83, 85], "14": [86, 88], "15": [89, 103], "16": [104, 118],
+//     "17": [119, 123], "19": [124, 137]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

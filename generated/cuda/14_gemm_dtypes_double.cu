@@ -311,13 +311,26 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
     }
 
     // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
-    #pragma unroll
-    for (int r = 0; r < C_ROWS; ++r) {
-        const int row = C_row(r), m = by * BM + row;
+    // the whole tile exists
+    if (by * BM + BM <= M && bx * BN + BN <= N && N % C_VEC == 0 && is_aligned<C_VEC>(C)) {
         #pragma unroll
-        for (int c = 0; c < C_COLS; c += C_VEC) {
-            const int col = C_col(c), n = bx * BN + col;
-            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * BM + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * BN + col;
+                store_vector<C_VEC>(&C[m * N + n], &C_local[r][c]);
+            }
+        }
+    } else {
+        #pragma unroll
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * BM + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * BN + col;
+                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+            }
         }
     }
 }
@@ -331,7 +344,7 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
 //     "dtype": "float64", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:354e929b8a8298b0",
 //   "map": {"14": [210, 212], "18": [213, 217], "20": [218, 237], "21": [238, 276], "19": [277,
-//     288], "22": [289, 312], "23": [313, 322]}}
+//     288], "22": [289, 312], "23": [313, 335]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -219,13 +219,26 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
     }
 
     // 06_gemm.py:22  T.copy(C_local, C[by * BM, bx * BN])
-    #pragma unroll
-    for (int r = 0; r < C_ROWS; ++r) {
-        const int row = C_row(r), m = by * BM + row;
+    // the whole tile exists
+    if (by * BM + BM <= M && bx * BN + BN <= N && N % C_VEC == 0 && is_aligned<C_VEC>(C)) {
         #pragma unroll
-        for (int c = 0; c < C_COLS; c += C_VEC) {
-            const int col = C_col(c), n = bx * BN + col;
-            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * BM + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * BN + col;
+                store_vector<C_VEC>(&C[m * N + n], &C_local[r][c]);
+            }
+        }
+    } else {
+        #pragma unroll
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * BM + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * BN + col;
+                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+            }
         }
     }
 }
@@ -239,7 +252,7 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
 //   "map": {"13": [127, 129], "17": [130, 135], "19": [136, 155], "20": [156, 176], "18": [177,
-//     197], "21": [198, 220], "22": [221, 230]}}
+//     197], "21": [198, 220], "22": [221, 243]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

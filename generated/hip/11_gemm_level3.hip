@@ -241,13 +241,27 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
     }
 
     // 11_gemm_level3.py:26  T.copy(C_local, C[by * block_M, bx * block_N])
-    #pragma unroll
-    for (int r = 0; r < C_ROWS; ++r) {
-        const int row = C_row(r), m = by * block_M + row;
+    // the whole tile exists
+    if (by * block_M + block_M <= M && bx * block_N + block_N <= N && N % C_VEC == 0
+        && is_aligned<C_VEC>(C)) {
         #pragma unroll
-        for (int c = 0; c < C_COLS; c += C_VEC) {
-            const int col = C_col(c), n = bx * block_N + col;
-            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * block_M + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * block_N + col;
+                store_vector<C_VEC>(&C[m * N + n], &C_local[r][c]);
+            }
+        }
+    } else {
+        #pragma unroll
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * block_M + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * block_N + col;
+                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+            }
         }
     }
 }
@@ -262,7 +276,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
 //   "map": {"14": [168, 169], "18": [170, 172], "19": [173, 174], "20": [175, 179], "21": [180,
 //     199], "22": [200, 215], "23": [216, 216], "24": [217, 218], "25": [219, 242], "26": [243,
-//     252]}}
+//     266]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -148,13 +148,26 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
     // 12_cumsum.py:16  for k in T.serial(T.ceildiv(N, BN)):
     for (int k = 0; k < (N + BN - 1) / BN; ++k) {
         // 12_cumsum.py:17  T.copy(X[by * BM, k * BN], X_local)
-        #pragma unroll
-        for (int r = 0; r < X_ROWS; ++r) {
-            const int row = X_row(r), m = by * BM + row;
+        // the whole tile exists
+        if (by * BM + BM <= M && k * BN + BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(X)) {
             #pragma unroll
-            for (int c = 0; c < X_COLS; c += X_VEC) {
-                const int col = X_col(c), n = k * BN + col;
-                load_inside<X_VEC>(&X_local[r][c], &X[m * N + n], m < M ? N - n : 0);
+            for (int r = 0; r < X_ROWS; ++r) {
+                const int row = X_row(r), m = by * BM + row;
+                #pragma unroll
+                for (int c = 0; c < X_COLS; c += X_VEC) {
+                    const int col = X_col(c), n = k * BN + col;
+                    load_vector<X_VEC>(&X_local[r][c], &X[m * N + n]);
+                }
+            }
+        } else {
+            #pragma unroll
+            for (int r = 0; r < X_ROWS; ++r) {
+                const int row = X_row(r), m = by * BM + row;
+                #pragma unroll
+                for (int c = 0; c < X_COLS; c += X_VEC) {
+                    const int col = X_col(c), n = k * BN + col;
+                    load_inside<X_VEC>(&X_local[r][c], &X[m * N + n], m < M ? N - n : 0);
+                }
             }
         }
         // 12_cumsum.py:18  T.reduce_sum(X_local, total, dim=1)
@@ -195,13 +208,26 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
         for (int e = 0; e < X_ROWS; ++e)
             before[e] += total[e];
         // 12_cumsum.py:24  T.copy(X_local, Y[by * BM, k * BN])
-        #pragma unroll
-        for (int r = 0; r < X_ROWS; ++r) {
-            const int row = X_row(r), m = by * BM + row;
+        // the whole tile exists
+        if (by * BM + BM <= M && k * BN + BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(Y)) {
             #pragma unroll
-            for (int c = 0; c < X_COLS; c += X_VEC) {
-                const int col = X_col(c), n = k * BN + col;
-                store_inside<X_VEC>(&Y[m * N + n], &X_local[r][c], m < M ? N - n : 0);
+            for (int r = 0; r < X_ROWS; ++r) {
+                const int row = X_row(r), m = by * BM + row;
+                #pragma unroll
+                for (int c = 0; c < X_COLS; c += X_VEC) {
+                    const int col = X_col(c), n = k * BN + col;
+                    store_vector<X_VEC>(&Y[m * N + n], &X_local[r][c]);
+                }
+            }
+        } else {
+            #pragma unroll
+            for (int r = 0; r < X_ROWS; ++r) {
+                const int row = X_row(r), m = by * BM + row;
+                #pragma unroll
+                for (int c = 0; c < X_COLS; c += X_VEC) {
+                    const int col = X_col(c), n = k * BN + col;
+                    store_inside<X_VEC>(&Y[m * N + n], &X_local[r][c], m < M ? N - n : 0);
+                }
             }
         }
     }
@@ -214,8 +240,8 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "12_cumsum.py:10", "ir": "sha256:cec708838fa9ffab",
 //   "map": {"11": [138, 140], "12": [141, 143], "13": [144, 145], "15": [146, 147], "16": [148,
-//     149], "17": [150, 159], "18": [160, 168], "19": [169, 186], "20": [187, 192], "22": [193,
-//     196], "24": [197, 207]}}
+//     149], "17": [150, 172], "18": [173, 181], "19": [182, 199], "20": [200, 205], "22": [206,
+//     209], "24": [210, 233]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -20,6 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "bench")]
 
+import gpu_rows  # noqa: E402
 from race import race, report  # noqa: E402
 from tilegen import kernel_files  # noqa: E402
 from tilegen.timing import gpu_clock  # noqa: E402
@@ -85,22 +86,6 @@ def gemm_f16(clock) -> list[dict]:
         title = f"gemm f16 {m}^3" if m == n == k else f"gemm f16 {m} x {n} x {k}"
         rows += report(title, times, flops=2 * m * n * k)
     return rows
-
-
-def rows_of_8192(clock) -> list[dict]:
-    n = 8192
-    x, gamma, beta = torch.randn(n, n, device="cuda"), torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
-    y, z = torch.empty_like(x), torch.empty_like(x)
-    softmax, layernorm = example("04_softmax.py"), example("05_layernorm.py")
-    softmax(x, y)
-    checked("softmax", y, torch.softmax(x, -1), 1e-5)
-    layernorm(x, gamma, beta, z)
-    checked("layernorm", z, F.layer_norm(x, (n,), gamma, beta), 1e-5)
-    times = race({"copy": lambda: y.copy_(x), "torch softmax": lambda: torch.softmax(x, -1, out=y),
-                  "tilegen 04_softmax": softmax.bind(x, y),
-                  "torch layer_norm": lambda: F.layer_norm(x, (n,), gamma, beta),
-                  "tilegen 05_layernorm": layernorm.bind(x, gamma, beta, z)}, clock)
-    return report("rows f32 8192 x 8192", times, moved=8 * n * n)
 
 
 def elementwise(clock) -> list[dict]:
@@ -216,14 +201,16 @@ def int4_weights(n: int, k: int) -> tuple[list, torch.Tensor, list]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", help="write the table there, as a list of objects")
-    parser.add_argument("suites", nargs="*", help="the ones to run: all of them without any")
+    parser.add_argument("suites", nargs="*", help="the ones to run, all without any; rows: those of gpu_rows.py")
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(0)
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda)
     clock = gpu_clock()
-    suites = (gemm_f32, rows_of_8192, elementwise, gemm_f16, attention, attention_backward, int4)
-    chosen = [suite for suite in suites if not arguments.suites or suite.__name__ in arguments.suites]
+    suites = (gemm_f32, *gpu_rows.SUITES, elementwise, gemm_f16, attention, attention_backward, int4)
+    by_rows = [suite.__name__ for suite in gpu_rows.SUITES]
+    asked = {name for given in arguments.suites for name in (by_rows if given == "rows" else [given])}
+    chosen = [suite for suite in suites if not asked or suite.__name__ in asked]
     rows = [row for suite in chosen for row in suite(clock)]
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(rows, indent=1))

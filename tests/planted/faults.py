@@ -16,7 +16,7 @@ SUFFIXES = {"cuda": ".cu", "hip": ".hip", "maca": ".maca", "cpu": ".cpp"}
 @lru_cache(maxsize=None)
 def emitted(example: str, target: str = "cuda") -> str:
     """The text of an example."""
-    return kernel_files.find(str(ROOT / "examples" / f"{example}.py")).specialised(target).source
+    return kernel_files.find(str(ROOT / "examples" / f"{example}.py")).specialize().specialised(target).source
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tilegen import ir
 from tilegen.emit.expressions import Printer
 from tilegen.emit.launches import Spoken
 from tilegen.emit.text import COLUMNS
-from tilegen.plan import TensorMapPlan, maps_of
+from tilegen.plan import TensorMapPlan, alignments_of, maps_of
 from tilegen.strided import StridedBuffer
 from tilegen.targets.base import Target
 
@@ -40,6 +40,7 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     kernel = ir.substitute(kernel, values)
     e = ContractPrinter(target, ranges)
     maps = maps_of(launch.kernel for launch in launches)
+    alignments = alignments_of(launch.kernel for launch in launches)
     how = [_launch(launch, values, e) for launch in launches]
     if kernel.launches:
         how = {"launches": [{"entry": launch.kernel.name, **its, "arguments": _arguments(launch.kernel)}
@@ -47,7 +48,7 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     else:
         how, = how
     result: dict = {"entry": kernel.name, "target": target.name, "arch": target.arch, "knobs": knobs, **how,
-                    "params": [_param(p, e, maps) for p in kernel.params]}
+                    "params": [_param(p, e, maps, alignments) for p in kernel.params]}
     if kernel.sizes:
         result["sizes"] = [s.name for s in kernel.sizes]
     if kernel.requires:
@@ -71,7 +72,7 @@ def _arguments(launch: ir.Kernel) -> list[str]:
     return [p.name for p in launch.params] + [size.name for size in launch.sizes]
 
 
-def _param(p: ir.Param, e: Printer, maps: dict[str, TensorMapPlan]) -> dict:
+def _param(p: ir.Param, e: Printer, maps: dict[str, TensorMapPlan], alignments: dict[str, int]) -> dict:
     if p.buffer is None:
         return {"name": p.name, "dtype": p.var.dtype.name}
     access = "workspace" if p.workspace else p.access
@@ -79,6 +80,8 @@ def _param(p: ir.Param, e: Printer, maps: dict[str, TensorMapPlan]) -> dict:
     result = {"name": p.name, "dtype": p.buffer.dtype.in_memory, "shape": shape, "access": access}
     if isinstance(p.buffer, StridedBuffer):
         result["strides"] = [e(x) for x in p.buffer.strides]
+    if p.name in alignments:
+        result["align"] = alignments[p.name]
     if p.name in maps:
         result |= {"align": 16, "box": [e(x) for x in maps[p.name].box]}
     return result

@@ -41,6 +41,7 @@ class Classes:
         self.splits: list[Split] = []
         self.named: dict[Key, tuple[str, str]] = {}
         self.forced: dict[Key, Loc | None] = {}  # where a dimension was first used
+        self.moved: dict[str, tuple[int, int]] = {}  # fragment: (elements, -bytes of one) of its largest box in memory
 
     def add_buffer(self, buffer: ir.Buffer) -> None:
         self.buffers[buffer.name] = buffer
@@ -83,6 +84,18 @@ class Classes:
         self.parent[drop] = keep
         if drop in self.whole:
             self.whole.add(keep)
+
+    def add_move(self, fragment: ir.Buffer, memory: ir.Region) -> None:
+        """A copy between a fragment and memory, whose element type says how many make 16 bytes."""
+        count = arith.evaluate(arith.product(memory.extents), self.env) or 0
+        own = count, -memory.buffer.dtype.bytes
+        self.moved[fragment.name] = max(own, self.moved.get(fragment.name, own))
+
+    def widest(self, buffers: list[ir.Buffer]) -> int:
+        """Elements of a 16-byte access: of those that these fragments come from in memory or go to, the largest box
+        deciding, of equals that of the smallest elements; of the fragments themselves where no copy moves them."""
+        moves = [self.moved[b.name] for b in buffers if b.name in self.moved]
+        return max(1, 16 // (-max(moves)[1] if moves else max(b.dtype.bytes for b in buffers)))
 
     def apply(self, relation: Relation) -> None:
         """Makes a relation hold. TG0203 for extents that differ."""

@@ -44,7 +44,15 @@ def unrelated(kernel: ir.Kernel) -> Classes:
                 classes.forced.setdefault((node.c.buffer.name, d), node.loc)
         elif isinstance(node, ir.Parallel) and any(fragment_accesses(node)):
             classes.add_nest(node.plan, node)
+        elif isinstance(node, ir.Copy):
+            _add_move(classes, node)
     return classes
+
+
+def _add_move(classes: Classes, copy: ir.Copy) -> None:
+    for tile, other in ((copy.src, copy.dst), (copy.dst, copy.src)):
+        if tile.buffer.scope == "fragment" and other.buffer.scope in ("global", "shared"):
+            classes.add_move(tile.buffer, other)
 
 
 def relations(kernel: ir.Kernel) -> Iterator[Relation]:

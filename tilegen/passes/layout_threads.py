@@ -195,7 +195,7 @@ def _for_rows(classes, members, digits, threads, env) -> Choice:
     boxes |= {"the loop": [classes.of(n, v) for v in members.nests[n]] for n in _contributing(classes, members)}
     lead = max(boxes, key=lambda name: math.prod(extents(boxes[name])))
     rows, cols = extents(boxes[lead])
-    size = max(1, 16 // max(b.dtype.bytes for b in members.buffers))
+    size = classes.widest([b for b in members.buffers if extents(boxes[b.name])[1] == cols] or members.buffers)
     along = [n for n in divisors(threads) if n & (n - 1) == 0 and whole_groups(classes, digits, threads // n, n)]
     column = next((k for k in boxes[lead] if digits.get(k) == "n"), None)
     together = _together(classes, column) if column else cols
@@ -219,11 +219,9 @@ def fill_vectors(choice: Choice, classes: Classes, members: Members, env) -> Non
     for root in members.roots:
         if root in choice.vectors or choice.digits.get(root) not in ("n", "all"):
             continue
-        dtypes = [b.dtype for b in members.buffers if len(b.shape) and classes.of(b.name, len(b.shape) - 1) == root]
-        if not dtypes:
-            dtypes = [b.dtype for b in members.buffers]
+        along = [b for b in members.buffers if len(b.shape) and classes.of(b.name, len(b.shape) - 1) == root]
         count = choice.threads_n
-        size = max(1, 16 // max(d.bytes for d in dtypes))
+        size = classes.widest(along or members.buffers)
         choice.vectors[root] = _widest(_together(classes, root), count, size)
     for coarse, inner, _ in _splits(classes):
         if coarse in choice.vectors:

@@ -18,6 +18,7 @@ from tilegen.passes.layout_classes import dimensions
 from tilegen.passes.planner import THREAD, THREADS, Planner, coordinate
 from tilegen.passes.replicas import speaker
 from tilegen.passes.place_annotated import stay_together
+from tilegen.passes.whole_rows import whole_rows
 from tilegen.passes.walks import fragment_index, plain_index, strided
 from tilegen.plan import Loop, Move, NestPlan
 from tilegen.strided import StridedBuffer, has_rows, strides_of
@@ -117,7 +118,8 @@ def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, w
               if not planner.ranges.below(index, region.buffer.shape[d])]
     terms += [arith.binary("==", arith.modulo(pitch, step), ir.Const(0)) for pitch in _apart(region, pitches)
               if planner.value(pitch) is None or planner.value(pitch) % width]
-    helper = {"copy_async": "copy_async", "load_inside": "load_vector"}.get(move.helper, "copy_vector")
+    helper = {"copy_async": "copy_async", "load_inside": "load_vector",
+              "store_inside": "store_vector"}.get(move.helper, "copy_vector")
     fast = replace(move, helper=helper, inside=None)
     return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
 
@@ -202,7 +204,13 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
                     reason=f"each thread moves its own part of {tile.buffer.name}, "
                     + (f"{width} elements at a time" if width > 1 else "element by element"))
     step = loops[-1].step if loops and width > 1 else ir.Const(1)
-    return finished(planner, copy, src, dst, step, width, plan)
+    plan = finished(planner, copy, src, dst, step, width, plan)
+    if guards or width == 1:
+        return plan
+    whole = whole_rows(planner, other, plan, step)
+    if whole is None and width * other.buffer.dtype.bytes == planner.target.vector_bytes:
+        return _fast_path(planner, copy, plan, step, width)
+    return whole or plan
 
 
 def _memory_index(planner, tile, other, axes, tile_dims, other_dims, coordinates, loops):

@@ -27,12 +27,14 @@ class Planner:
     taken: set[str] = field(init=False)
     constants: dict[str, Constant] = field(init=False)
     checks: dict[Check, None] = field(init=False)
+    alignments: dict[str, int] = field(init=False)          # bytes that tensors start at a multiple of
 
     def __post_init__(self) -> None:
         plan: KernelPlan = self.kernel.plan
         self.ranges = collect(self.kernel)
         self.constants = {c.name: c for c in plan.constants}
         self.checks = dict.fromkeys(plan.checks)
+        self.alignments = dict(plan.alignments)
         self.env = knob_values(self.kernel) | {c.name: c.value for c in plan.constants}
         self.steps = loop_steps(self.kernel, {})
         nodes = list(ir.walk(self.kernel))
@@ -100,7 +102,8 @@ class Planner:
     def finish(self, body: tuple[ir.Stmt, ...], **changes) -> ir.Kernel:
         for condition in self.ranges.assumed:
             self.check(condition, "tiles fit into the tensors without a rest")
-        plan = replace(self.kernel.plan, constants=tuple(self.constants.values()), checks=tuple(self.checks), **changes)
+        plan = replace(self.kernel.plan, constants=tuple(self.constants.values()), checks=tuple(self.checks),
+                       alignments=self.alignments, **changes)
         return replace(self.kernel, body=body, plan=plan)
 
     # ---- Loops over a thread's slots of a fragment ------------------------------------------------

@@ -27,6 +27,7 @@ class Target:
     vector_bytes: int = 16  # widest memory access
     async_copies: bool = False  # copies from global to shared memory in the background
     stores_matrices: bool = False  # stmatrix: a warp's 8 x 8 matrices of 16-bit elements to shared memory
+    rounds_bfloat16: bool = False  # an instruction that rounds a float to bfloat16
     warpgroups: bool = False  # products by warpgroups, with operands that a copy engine brings to shared memory
     pair_arithmetic: bool = False  # instructions that add and multiply two float16 in a register
     includes: tuple[str, ...] = ()

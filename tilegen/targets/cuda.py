@@ -48,6 +48,7 @@ def make(arch: str) -> Target:
                   register_file=65536, multiprocessors=MULTIPROCESSORS.get(arch, 0),
                   resident_threads=RESIDENT_THREADS.get(capability(arch), 2048),
                   resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
+                  rounds_bfloat16=capability(arch) >= 80,
                   stores_matrices=capability(arch) >= 90, warpgroups=arch == "sm_90a",
                   pair_arithmetic=True,
                   compile_line=f"nvcc -O3 {_architecture(arch)} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")

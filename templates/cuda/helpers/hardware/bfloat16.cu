@@ -2,7 +2,7 @@
 struct bfloat16 {
     unsigned short bits;
     bfloat16() = default;
-//% if target.name == "cuda" and target.async_copies
+//% if target.rounds_bfloat16
     __device__ bfloat16(float value) { asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value)); }
 //% else
     __device__ bfloat16(float value)
