@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 from tilegen import arith, ir
 from tilegen.emit.host_expressions import HOST, HostPrinter, element_type, rounded
@@ -51,7 +52,7 @@ def render(kernel: ir.Kernel, e: HostPrinter, name: str = "reference") -> str:
         text = f"#pragma omp parallel for{_collapse(len(kernel.grid))}\n{text}"
     launch = origin(ir.Raw("", loc=kernel.launch_loc))
     text = f"// {launch}\n{text}" if launch else text
-    return f"static void {name}({', '.join(_parameters(kernel))})\n{{\n{indent(text)}\n}}"
+    return f"static void {name}({', '.join(_parameters(kernel, text))})\n{{\n{indent(text)}\n}}"
 
 
 def _blocks(kernel: ir.Kernel) -> list[tuple[str, ir.Expr]]:
@@ -64,8 +65,8 @@ def _collapse(count: int) -> str:
     return f" collapse({count})" if count > 1 else ""
 
 
-def _parameters(kernel: ir.Kernel) -> list[str]:
-    """What the kernel takes, with its tensors as they are on the host."""
+def _parameters(kernel: ir.Kernel, text: str) -> list[str]:
+    """What the kernel takes, with its tensors as they are on the host; a size that `text` does not read has no name."""
     parts = []
     for p in kernel.params:
         if p.buffer is None:
@@ -73,7 +74,7 @@ def _parameters(kernel: ir.Kernel) -> list[str]:
         else:
             const = "const " if p.access == "read" else ""
             parts.append(f"{const}Tensor<{element_type(p.buffer.dtype)}>& {p.name}")
-    return parts + [f"int {size.name}" for size in kernel.sizes]
+    return parts + [f"int {size.name}" if re.search(rf"\b{size.name}\b", text) else "int" for size in kernel.sizes]
 
 
 def _independent(kernel: ir.Kernel) -> bool:

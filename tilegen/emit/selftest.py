@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
+from dataclasses import replace
 
 from tilegen import ir
 from tilegen.emit import templates
@@ -41,6 +42,8 @@ def render(kernel: ir.Kernel, target: Target, launches: list[Spoken] | None = No
     if defined is not None:
         values = {k.name: ir.const(k.value) for k in kernel.knobs if k.name not in defined}
         kernel = ir.substitute(kernel, values)
+        launches = [replace(one, kernel=replace(one.kernel, requires=ir.substitute(one.kernel.requires, values)))
+                    for one in launches or ()]
     test = HostProgram(distinct(kernel), kernel, target, tuple(launches or map(_spoken, launches_of(kernel))))
     parts = _parts(test)
     return templates.render(target.folders, "selftest", headers=_headers("\n".join(parts)), parts=parts)
