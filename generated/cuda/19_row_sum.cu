@@ -236,7 +236,7 @@ static std::mt19937 generator(1);
 static double uniform(int steps) { return double(generator() % (steps + 1)) / steps - 0.5; }
 
 // The kernel in plain loops. Tiles hold doubles, rounded where the kernel keeps 16 or 8 bits.
-static void reference(const Tensor<host_bfloat16>& X, Tensor<float>& total, int M, int N)
+static void reference(const Tensor<host_bfloat16>& X, Tensor<float>& total, int M, int)
 {
     // 19_row_sum.py:16  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
     #pragma omp parallel for
