@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilegen import arith, ir
-from tilegen.dtypes import bool_
 from tilegen.passes.accesses import conditions, conjunction, zero
 from tilegen.passes.layout_classes import dimensions
 from tilegen.passes.planner import THREAD, THREADS, Planner, coordinate
 from tilegen.passes.replicas import speaker
 from tilegen.passes.place_annotated import stay_together
-from tilegen.passes.whole_rows import whole_rows
 from tilegen.passes.walks import fragment_index, plain_index, strided
+from tilegen.passes.whole_rows import fast_path, whole_rows
 from tilegen.plan import Loop, Move, NestPlan
-from tilegen.strided import StridedBuffer, has_rows, strides_of
+from tilegen.strided import has_rows
 from tilegen.targets.base import Target
 
 LEAST_ASYNCHRONOUS = 4                  # bytes of one cp.async
@@ -74,7 +73,7 @@ def _by_the_block(planner: Planner, copy: ir.Copy) -> NestPlan:
     loops = (*loops[:-1], replace(last, lets=last.lets + tuple(lets)))
     reason = f"the block walks the tile, {width} elements ({width * tile.buffer.dtype.bytes} bytes) per thread and step"
     plan = finished(planner, copy, src, dst, step, width, NestPlan(loops, (), reason=reason))
-    return _fast_path(planner, copy, plan, step, width) if width > 1 else plan
+    return fast_path(planner, copy, plan, step, width) if width > 1 else plan
 
 
 def _half(planner: Planner, copy: ir.Copy, half: str, held: dict[str, ir.Buffer]) -> NestPlan:
@@ -98,35 +97,7 @@ def _half(planner: Planner, copy: ir.Copy, half: str, held: dict[str, ir.Buffer]
     plan = NestPlan((replace(loop, lets=loop.lets + tuple(lets), unroll=True, pragma=""),), (), reason="each thread "
                     f"moves its share of the next step's tile through registers, {width} elements at a time")
     plan = finished(planner, copy, src, dst, step, width, plan)
-    return _fast_path(planner, copy, plan, step, width) if width > 1 else plan
-
-
-def _fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, width: int) -> NestPlan:
-    """The copy with a second, unguarded loop for tiles that lie inside of the tensor as a whole, in rows
-    that start at multiples of the vector."""
-    move: Move = plan.body[0]
-    region = copy.src if copy.src.buffer.scope == "global" else copy.dst
-    if move.inside is None or arith.multiple_of(region.offsets[-1], planner.env) % width:
-        return plan
-    pitches = strides_of(region.buffer)[:-1]
-    place = move.src if region is copy.src else move.dst
-    aligned = ir.Call(f"device:is_aligned<{step.name}>", (ir.Var(region.buffer.name),), bool_)
-    terms = [arith.binary(">=", region.offsets[d], ir.Const(0)) for d, index in enumerate(place.indices)
-             if not planner.ranges.natural(index)]
-    terms += [arith.binary("<=", arith.add(region.offsets[d], region.extents[d]), region.buffer.shape[d])
-              for d, index in enumerate(place.indices)
-              if not planner.ranges.below(index, region.buffer.shape[d])]
-    terms += [arith.binary("==", arith.modulo(pitch, step), ir.Const(0)) for pitch in _apart(region, pitches)
-              if planner.value(pitch) is None or planner.value(pitch) % width]
-    helper = {"copy_async": "copy_async", "load_inside": "load_vector",
-              "store_inside": "store_vector"}.get(move.helper, "copy_vector")
-    fast = replace(move, helper=helper, inside=None)
-    return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
-
-
-def _apart(region: ir.Region, pitches: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
-    """What the distances between rows are multiples of: the length of a row, where rows follow each other."""
-    return pitches if isinstance(region.buffer, StridedBuffer) else region.buffer.shape[-1:]
+    return fast_path(planner, copy, plan, step, width) if width > 1 else plan
 
 
 def block_width(planner: Planner, copy: ir.Copy, extents: list[ir.Expr]) -> int:
@@ -209,7 +180,7 @@ def _through_registers(planner: Planner, copy: ir.Copy) -> NestPlan:
         return plan
     whole = whole_rows(planner, other, plan, step)
     if whole is None and width * other.buffer.dtype.bytes == planner.target.vector_bytes:
-        return _fast_path(planner, copy, plan, step, width)
+        return fast_path(planner, copy, plan, step, width)
     return whole or plan
 
 

@@ -1,6 +1,7 @@
-"""Rows that are made of whole vectors because the kernel says so: T.assume(N % 8 == 0).
+"""Copies without guards: of rows that are made of whole vectors because the kernel says so, T.assume(N % 8 == 0), and
+of tiles that lie inside of their tensor as a whole.
 
-A vector of such a tensor exists as a whole or not at all, so that a copy needs neither a second path for ragged rows
+A vector of a tensor with such rows exists as a whole or not at all, so that a copy needs neither a second path for ragged rows
 nor a test of addresses: the contract has the sizes, and that the tensor starts at a multiple of the vector, checked at
 each call. Without branches around them the compiler issues loads early and orders them as registers allow.
 """
@@ -10,10 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilegen import arith, ir
+from tilegen.dtypes import bool_
 from tilegen.passes.accesses import conditions, conjunction
 from tilegen.passes.planner import Planner
 from tilegen.plan import Move, NestPlan
-from tilegen.strided import StridedBuffer
+from tilegen.strided import StridedBuffer, strides_of
 
 
 def whole_rows(planner: Planner, region: ir.Region, plan: NestPlan, step: ir.Expr) -> NestPlan | None:
@@ -50,3 +52,31 @@ def _terms(condition: ir.Expr) -> list[ir.Expr]:
     if isinstance(condition, ir.BinOp) and condition.op == "and":
         return _terms(condition.a) + _terms(condition.b)
     return [condition]
+
+
+def fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, width: int) -> NestPlan:
+    """The copy with a second, unguarded loop for tiles that lie inside of the tensor as a whole, in rows
+    that start at multiples of the vector."""
+    move: Move = plan.body[0]
+    region = copy.src if copy.src.buffer.scope == "global" else copy.dst
+    if move.inside is None or arith.multiple_of(region.offsets[-1], planner.env) % width:
+        return plan
+    pitches = strides_of(region.buffer)[:-1]
+    place = move.src if region is copy.src else move.dst
+    aligned = ir.Call(f"device:is_aligned<{step.name}>", (ir.Var(region.buffer.name),), bool_)
+    terms = [arith.binary(">=", region.offsets[d], ir.Const(0)) for d, index in enumerate(place.indices)
+             if not planner.ranges.natural(index)]
+    terms += [arith.binary("<=", arith.add(region.offsets[d], region.extents[d]), region.buffer.shape[d])
+              for d, index in enumerate(place.indices)
+              if not planner.ranges.below(index, region.buffer.shape[d])]
+    terms += [arith.binary("==", arith.modulo(pitch, step), ir.Const(0)) for pitch in _apart(region, pitches)
+              if planner.value(pitch) is None or planner.value(pitch) % width]
+    helper = {"copy_async": "copy_async", "load_inside": "load_vector",
+              "store_inside": "store_vector"}.get(move.helper, "copy_vector")
+    fast = replace(move, helper=helper, inside=None)
+    return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
+
+
+def _apart(region: ir.Region, pitches: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+    """What the distances between rows are multiples of: the length of a row, where rows follow each other."""
+    return pitches if isinstance(region.buffer, StridedBuffer) else region.buffer.shape[-1:]
