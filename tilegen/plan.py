@@ -311,15 +311,6 @@ def maps_of(launches: Iterable[ir.Kernel]) -> dict[str, TensorMapPlan]:
     return {name: one for launch in launches if launch.plan for name, one in launch.plan.maps.items()}
 
 
-def alignments_of(launches: Iterable[ir.Kernel]) -> dict[str, int]:
-    """The bytes that tensors have to start at a multiple of, by parameter."""
-    found: dict[str, int] = {}
-    for launch in launches:
-        for name, size in (launch.plan.alignments if launch.plan else {}).items():
-            found[name] = max(size, found.get(name, 1))
-    return found
-
-
 @dataclass(frozen=True)
 class KernelPlan:
     """What holds for the whole kernel."""

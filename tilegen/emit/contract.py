@@ -10,7 +10,7 @@ from tilegen import ir
 from tilegen.emit.expressions import Printer
 from tilegen.emit.launches import Spoken
 from tilegen.emit.text import COLUMNS
-from tilegen.plan import TensorMapPlan, alignments_of, maps_of
+from tilegen.plan import TensorMapPlan, maps_of
 from tilegen.strided import StridedBuffer
 from tilegen.targets.base import Target
 
@@ -40,7 +40,7 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     kernel = ir.substitute(kernel, values)
     e = ContractPrinter(target, ranges)
     maps = maps_of(launch.kernel for launch in launches)
-    alignments = alignments_of(launch.kernel for launch in launches)
+    alignments = _alignments(launches)
     how = [_launch(launch, values, e) for launch in launches]
     if kernel.launches:
         how = {"launches": [{"entry": launch.kernel.name, **its, "arguments": _arguments(launch.kernel)}
@@ -56,6 +56,15 @@ def fields(kernel: ir.Kernel, target: Target, knobs: list[str], known: set[str],
     result["source"] = kernel.loc.short if kernel.loc else ""
     result["ir"] = ir_hash
     return result
+
+
+def _alignments(launches: list[Spoken]) -> dict[str, int]:
+    """The bytes that tensors have to start at a multiple of, by parameter."""
+    found: dict[str, int] = {}
+    for launch in launches:
+        for name, size in launch.kernel.plan.alignments.items():
+            found[name] = max(size, found.get(name, 1))
+    return found
 
 
 def _launch(launch: Spoken, values: dict[str, ir.Expr], e: Printer) -> dict:

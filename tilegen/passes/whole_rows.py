@@ -1,9 +1,9 @@
 """Copies without guards: of rows that are made of whole vectors because the kernel says so, T.assume(N % 8 == 0), and
 of tiles that lie inside of their tensor as a whole.
 
-A vector of a tensor with such rows exists as a whole or not at all, so that a copy needs neither a second path for ragged rows
-nor a test of addresses: the contract has the sizes, and that the tensor starts at a multiple of the vector, checked at
-each call. Without branches around them the compiler issues loads early and orders them as registers allow.
+A vector of a tensor with such rows exists as a whole or not at all, so that a copy needs neither a second path for
+ragged rows nor a test of addresses: the contract has the sizes, and that the tensor starts at a multiple of the vector,
+checked at each call. Without branches around them the compiler issues loads early and orders them as registers allow.
 """
 
 from __future__ import annotations
