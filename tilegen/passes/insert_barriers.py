@@ -2,7 +2,8 @@
 
 Precondition: every tile statement planned. Effect: before a statement that reads shared memory which
 was written since the last barrier, or writes what was read or written since then, stands a Sync with
-its reason; loops are walked twice, so that an iteration is safe from the one before. So do stores to a
+its reason; loops are walked twice, so that an iteration is safe from the one before, and what only the first iteration
+waits for is waited for before the loop. So do stores to a
 tensor that another statement of the block stores to, or reads, with other threads. A barrier under
 a condition that may differ between threads is an error.
 Before: T.copy(A, A_shared); T.gemm(A_shared, ...)
@@ -32,11 +33,12 @@ class Since:
     stored: set[str] = field(default_factory=set)
     last: dict[str, ir.Stmt] = field(default_factory=dict)    # global tensors: the last statement that stored to them
     readers: dict[str, tuple[ir.Stmt, ...]] = field(default_factory=dict)           # those that have read them
+    operations: dict[str, frozenset[str]] = field(default_factory=dict)     # how what is written was updated; "": else
     phases: dict[str, int] = field(default_factory=dict)      # of tiles that share their place with others
 
     def copy(self) -> Since:
         return Since(set(self.written), set(self.read), set(self.updated), set(self.stored), dict(self.last),
-                     dict(self.readers), self.phases)
+                     dict(self.readers), dict(self.operations), self.phases)
 
     def fresh(self) -> Since:
         """After a barrier."""
@@ -50,6 +52,8 @@ class Since:
         self.last |= other.last
         for name, statements in other.readers.items():
             self.readers[name] = self.readers.get(name, ()) + statements
+        for name, operations in other.operations.items():
+            self.operations[name] = self.operations.get(name, frozenset()) | operations
 
     def note_reads(self, s: ir.Stmt, reads: list[ir.Buffer]) -> None:
         self.read |= {b.name for b in reads if b.scope == "shared"}
@@ -62,6 +66,9 @@ class Since:
         self.updated |= {b.name for b in writes} & updates
         self.stored |= {b.name for b in writes} - updates
         self.last |= {b.name: s for b in writes if b.scope == "global" and b.name not in updates}
+        own = _operations(s)
+        for name in {b.name for b in writes}:
+            self.operations[name] = self.operations.get(name, frozenset()) | own.get(name, {""})
 
 
 def insert_barriers(kernel: ir.Kernel, target: Target) -> ir.Kernel:
@@ -81,19 +88,35 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             continue
         if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote, ir.Finalize)):
             _refuse_divergence(s, divergent, "the threads exchange values")
-        reason = _hazard(_own_accesses(s), since) or _hazard_of_updates(s, since) \
+        reason = _hazard(_own_accesses(s), since, _operations(s)) or _hazard_of_updates(s, since) \
             or _hazard_of_stores(s, since, divergent)
         if reason:
             _refuse_divergence(s, divergent, reason)
             result.append(ir.Sync(reason, loc=s.loc))
             since = since.fresh()
         reads, writes = _own_accesses(s)
+        if reason := _before_loop(s, since, divergent, own):
+            _refuse_divergence(s, divergent, reason)
+            result.append(ir.Sync(reason, loc=s.loc))
+            since = since.fresh()
         since.note_reads(s, reads)
         if not _is_awaited(s):
             since.note_writes(s, writes)
         s, since = _inside(s, since, divergent, own)
         result.append(s)
     return tuple(result), since
+
+
+def _before_loop(s: ir.Stmt, since: Since, divergent, own: set[str]) -> str:
+    """Why a barrier stands before a loop: it spares one in each turn that only the first turn needs."""
+    if not isinstance(s, (ir.For, ir.While)) or isinstance(s.plan, PipelinePlan):
+        return ""
+    here, spared = (_syncs(_inside(s, state, divergent, own)[0]) for state in (since.copy(), since.fresh()))
+    return next((reason for reason in here if reason not in spared), here[0]) if len(spared) < len(here) else ""
+
+
+def _syncs(s: ir.Stmt) -> list[str]:
+    return [n.reason for n in ir.walk(s) if isinstance(n, ir.Sync)]
 
 
 def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
@@ -134,7 +157,8 @@ def _is_awaited(s: ir.Stmt) -> bool:
     return isinstance(s, ir.Copy) and bool(dict(s.options).get("asynchronous"))
 
 
-def _hazard(accesses, since: Since) -> str:
+def _hazard(accesses, since: Since, operations: dict[str, frozenset[str]]) -> str:
+    """Why accesses to shared tiles wait. Updates by one and the same operation may come in any order."""
     reads, writes = accesses
     shared_writes = [b.name for b in writes if b.scope == "shared"]
     for b in reads:
@@ -143,7 +167,8 @@ def _hazard(accesses, since: Since) -> str:
     for name in shared_writes:
         if name in since.read:
             return f"nobody still reads {name} when it is overwritten"
-        if name in since.written:
+        alike = operations.get(name)
+        if name in since.written and not (alike and since.operations.get(name) == alike):
             return f"the earlier writes to {name} come first"
         phase = since.phases.get(name)
         before = [n for n in (*since.read, *since.written) if phase is not None and since.phases.get(n, phase) != phase]
@@ -210,6 +235,20 @@ def _updates(s: ir.Stmt) -> set[str]:
     if isinstance(s, (ir.Parallel, ir.Atomic)) or isinstance(s, ir.If) and _plain(s):
         return {ir.owner(n.buffer).name for n in ir.walk(s) if isinstance(n, ir.Atomic)}
     return set()
+
+
+def _operations(s: ir.Stmt) -> dict[str, frozenset[str]]:
+    """{name: the operation} of what a statement updates atomically by one operation, and touches by nothing else."""
+    if not isinstance(s, (ir.Parallel, ir.Atomic)) and not (isinstance(s, ir.If) and _plain(s)):
+        return {}
+    nodes = list(ir.walk(s))
+    others = {ir.owner(n.buffer).name for n in nodes if isinstance(n, (ir.Load, ir.Store))}
+    found: dict[str, frozenset[str]] = {}
+    for n in nodes:
+        if isinstance(n, ir.Atomic):
+            name = ir.owner(n.buffer).name
+            found[name] = found.get(name, frozenset()) | {"" if n.previous or n.order != "relaxed" else n.op}
+    return {name: ops for name, ops in found.items() if len(ops) == 1 and "" not in ops and name not in others}
 
 
 def _own_accesses(s: ir.Stmt) -> tuple[list[ir.Buffer], list[ir.Buffer]]:
