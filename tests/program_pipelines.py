@@ -25,7 +25,7 @@ def pipelined(draft: Draft) -> None:
     kind = draft.choose(("plain", "condition", "changed", "loaded", "carried", "after", "late"))
     place = "k, bx * BN"
     if kind == "loaded":
-        table = draft.tensor("I", "8", "int32", "integer")
+        table = draft.tensor("I", draft.choose(("8", "2")), "int32", "integer")      # elements outside are zero
         place = draft.choose((f"{table}[k], bx * BN", "row, bx * BN"))
     body = [f"row = {table}[k]"] if "row" in place else []
     if kind == "carried":
