@@ -90,8 +90,11 @@ class Host:
         """The function without its body: `int matmul(const void* A, ..., cudaStream_t stream)`."""
         stream = [f"{self.api}Stream_t stream"] if self.api else []
         head = f"int {self.name}("
-        return "\n".join(textwrap.wrap(f"{head}{', '.join([*self.parameters, *stream])})", COLUMNS - len('extern "C" '),
-                                       subsequent_indent=" " * len(head)))
+        # a parameter stays on one line: its inner spaces are no places to break
+        whole = ", ".join(one.replace(" ", "\0") for one in [*self.parameters, *stream])
+        lines = textwrap.wrap(f"{head.replace(' ', chr(0))}{whole})", COLUMNS - len('extern "C" '),
+                              subsequent_indent=" " * len(head))
+        return "\n".join(lines).replace("\0", " ")
 
     @property
     def notes(self) -> list[str]:
