@@ -24,7 +24,7 @@ extern "C" size_t ${ host.name }_${ name }_bytes(${ sizes })
 <% endfor %>
 
 
-extern "C" ${ host.signature }
+extern "C" ${ host.signature | replace("\n", "\n           ") }
 {
 //% for condition in host.requirements
     if (!(${ condition })) return EINVAL;

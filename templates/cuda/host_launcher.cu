@@ -52,7 +52,7 @@ extern "C" size_t ${ host.name }_${ name }_bytes(${ sizes })
 <% endfor %>
 
 
-extern "C" ${ host.signature }
+extern "C" ${ host.signature | replace("\n", "\n           ") }
 {
 //% for condition in host.requirements
     if (!(${ condition })) return ${ host.api }ErrorInvalidValue;
