@@ -24,6 +24,11 @@ VARIANTS = {"14_gemm_dtypes": {"half": {"dtype": "float16", "accum": "float16"},
             "09_gemm_tensor_core": {"sm90a": {"arch": "sm_90a"}},
             "10_flash_attention": {"sm90a": {"arch": "sm_90a"}}}
 
+# Knobs that older GPUs need: an SM of sm_75 holds 1024 threads, and where there are no asynchronous copies the next
+# step waits in registers.
+OF_OLDER_GPUS = {("16_rmsnorm", "sm_75"): {"blocks": 4}, ("18_online_softmax", "sm_75"): {"blocks": 2},
+                 ("17_layernorm_backward", "sm_70"): {"stages": 1}, ("17_layernorm_backward", "sm_75"): {"stages": 1}}
+
 
 class Generated(NamedTuple):
     """One file: the example that it comes from, its target, and which of VARIANTS it is."""
@@ -52,7 +57,8 @@ class Generated(NamedTuple):
     def specialised(self, arch: str | None = None, **values: Any) -> Specialised:
         """The example for the target, with these knobs and sizes. The working folder has to be ROOT."""
         fixed = {name: value for name, value in self.variation.items() if name != "arch"}
-        kernel = kernel_files.find(f"examples/{self.example}.py").specialize(**fixed, **values)
+        fixed |= OF_OLDER_GPUS.get((self.example, arch), {})
+        kernel = kernel_files.find(f"examples/{self.example}.py").specialize(**fixed | values)
         return kernel.specialised(self.target, arch or self.arch)
 
     @property
