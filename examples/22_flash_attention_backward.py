@@ -16,12 +16,14 @@ def gradients(Q: T.Tensor[("heads", "queries", "D"), "float16"],
               dQ: T.Tensor[("heads", "queries", "D"), "float32"],   # starts as zeros
               dK: T.Tensor[("heads", "keys", "D"), "float16"],
               dV: T.Tensor[("heads", "keys", "D"), "float16"],
-              BM=64, BN=T.by_target(64, sm_70=32), D=64, stages=2):
+              BM=32, BN=T.by_target(128, hip=64, maca=64, sm_70=32), D=64, stages=2):
     with T.Kernel(T.ceildiv(keys, BN), heads, threads=128) as (bx, by):
         K_shared = T.alloc_shared((BN, D), "float16")
         V_shared = T.alloc_shared((BN, D), "float16")
         Q_shared = T.alloc_shared((BM, D), "float16")
         dO_shared = T.alloc_shared((BM, D), "float16")
+        lse_shared = T.alloc_shared((BM,), "float32")
+        delta_shared = T.alloc_shared((BM,), "float32")
         dS_shared = T.alloc_shared((BN, BM), "float16")
         S_local = T.alloc_fragment((BN, BM), "float32")       # scores, later probabilities: keys by queries
         dS_local = T.alloc_fragment((BN, BM), "float32")
@@ -30,8 +32,6 @@ def gradients(Q: T.Tensor[("heads", "queries", "D"), "float16"],
         dK_local = T.alloc_fragment((BN, D), "float32")
         dV_local = T.alloc_fragment((BN, D), "float32")
         dQ_local = T.alloc_fragment((BM, D), "float32")
-        lse_local = T.alloc_fragment((BM,), "float32")
-        delta_local = T.alloc_fragment((BM,), "float32")
         scale = 1 / T.sqrt(T.cast(D, "float32"))
         log2_e = 1.44269504                                   # since exp2 is used
         T.copy(K[by, bx * BN, 0], K_shared)
@@ -41,16 +41,16 @@ def gradients(Q: T.Tensor[("heads", "queries", "D"), "float16"],
         for qb in T.Pipelined(T.ceildiv(queries, BM), num_stages=stages):
             T.copy(Q[by, qb * BM, 0], Q_shared)
             T.copy(dO[by, qb * BM, 0], dO_shared)
-            T.copy(lse[by, qb * BM], lse_local)
-            T.copy(delta[by, qb * BM], delta_local)
+            T.copy(lse[by, qb * BM], lse_shared)
+            T.copy(delta[by, qb * BM], delta_shared)
             T.gemm(K_shared, Q_shared, S_local, transpose_B=True, clear_accum=True)
             for i, j in T.Parallel(BN, BM):                   # missing queries are rows of zeros in dO and Q
-                S_local[i, j] = T.exp2(S_local[i, j] * (scale * log2_e) - lse_local[j] * log2_e)
+                S_local[i, j] = T.exp2(S_local[i, j] * (scale * log2_e) - lse_shared[j] * log2_e)
             T.copy(S_local, P_half)
             T.gemm(P_half, dO_shared, dV_local)
             T.gemm(V_shared, dO_shared, dS_local, transpose_B=True, clear_accum=True)
             for i, j in T.Parallel(BN, BM):
-                dS_local[i, j] = S_local[i, j] * (dS_local[i, j] - delta_local[j])
+                dS_local[i, j] = S_local[i, j] * (dS_local[i, j] - delta_shared[j])
             T.copy(dS_local, dS_half)
             T.gemm(dS_half, Q_shared, dK_local)
             T.copy(dS_half, dS_shared)

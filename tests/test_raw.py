@@ -89,7 +89,7 @@ def test_a_statement_of_its_own():
             T.call_extern("handle", "__nanosleep", 100)
             for i in T.Parallel(4):
                 X[i] = 1
-    assert "    __nanosleep(100);\n" in made(nap, "cuda").source
+    assert "\n    __nanosleep(100);" in made(nap, "cuda").source
 
 
 def refused(function, target="cuda") -> TilegenError:

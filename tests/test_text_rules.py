@@ -294,6 +294,23 @@ def test_each_statement_appears_once(file):
     assert len(origins) == len(set(origins))
 
 
+ATTENTION = [f for f in FILES if f.target == "cuda" and f.example[:2] in ("10", "20") and not f.variant]
+
+
+@pytest.mark.parametrize("file", ATTENTION, ids=str)
+def test_attention_reads_in_one_sitting(file):
+    """Shared memory, layouts and the kernel, without helpers: under 250 lines; and the steps in their order."""
+    parts = sections(without_contract(file.text))
+    read = [parts[title] for title in parts if title.startswith(("Shared memory", "Layouts", "The kernel"))]
+    lines = "\n".join(text.rstrip() for text in read).splitlines()
+    assert len(lines) + len(read) < 250                   # with the heading of each part
+    order = ["T.gemm(Q_shared, K_shared", "T.reduce_max(S", "rescale[e] = exp2", "O_local[r][c] *= rescale",
+             "S_local[r][c] = exp2", "T.reduce_sum(S", "row_sum[e] = row_sum[e] * rescale[e]", "T.gemm(P_local, V_shared"]
+    loop = file.text.partition("// why: stage kb is complete")[2]
+    places = [loop.index(step) for step in order]
+    assert places == sorted(places)
+
+
 # ---- Memory and launch ---------------------------------------------------------------------------
 @every_file
 def test_shared_buffers_are_aligned_and_have_the_users_names(file):

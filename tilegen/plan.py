@@ -59,13 +59,15 @@ class Loop:
 @dataclass(frozen=True)
 class Move(ir.Stmt):
     """`width` consecutive elements from src to dst, converted. `helper` is the device function that
-    does it; `inside` counts the elements that exist, where that is not certain."""
+    does it; `inside` counts the elements that exist, where that is not certain. Where the variable `whole` holds,
+    all of them do, at an aligned place."""
 
     helper: str
     dst: ir.Load
     src: ir.Load
     width: ir.Expr
     inside: ir.Expr | None = None
+    whole: ir.Var | None = None
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,8 @@ class AwaitStores(ir.Stmt):
 
 @dataclass(frozen=True)
 class NestPlan:
-    """How a data-parallel statement (copy, fill, parallel) runs: loops around a body. Where `whole`
-    holds, the loops run around the shorter `whole_body` instead."""
+    """How a data-parallel statement (copy, fill, parallel) runs: loops around a body. Where it has `whole`, the
+    compiler makes two versions of it, and the boolean `whole.var` of the body says which one runs."""
 
     loops: tuple[Loop, ...]
     body: tuple[ir.Stmt, ...]
@@ -187,8 +189,7 @@ class NestPlan:
     lets: tuple[ir.Let, ...] = ()        # before the loops
     reason: str = ""
     why: str = ""                        # what the source says about it, in a line of its own
-    whole: ir.Expr | None = None
-    whole_body: tuple[ir.Stmt, ...] = ()
+    whole: ir.Let | None = None
 
 
 @dataclass(frozen=True)

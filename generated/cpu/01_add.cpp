@@ -78,8 +78,7 @@ extern "C" void add(const float* __restrict__ A, const float* __restrict__ B, fl
         // 01_add.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (b ...
 #pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
-            for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
-                add_block(A, B, C, M, N, bx, by);
+            for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) add_block(A, B, C, M, N, bx, by);
     }
 }
 
@@ -89,7 +88,7 @@ extern "C" void add(const float* __restrict__ A, const float* __restrict__ B, fl
 //     {"name": "B", "dtype": "float32", "shape": ["M", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"],
 //   "source": "01_add.py:10", "ir": "sha256:39d6c880da6d3461",
-//   "map": {"14": [63, 70], "13": [78, 83]}}
+//   "map": {"14": [63, 70], "13": [78, 82]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

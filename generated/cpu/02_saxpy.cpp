@@ -98,8 +98,7 @@ extern "C" void saxpy(float alpha, const float* __restrict__ x, float* __restric
         Tiles& t = thread_tiles();
         // 02_saxpy.py:12  with T.Kernel(T.ceildiv(n, BN), threads=256) as bx:
 #pragma omp for schedule(dynamic)  // blocks at the edges are smaller
-        for (int bx = 0; bx < (n + BN - 1) / BN; ++bx)
-            saxpy_block(t, alpha, x, y, n, bx);
+        for (int bx = 0; bx < (n + BN - 1) / BN; ++bx) saxpy_block(t, alpha, x, y, n, bx);
     }
 }
 
@@ -109,7 +108,7 @@ extern "C" void saxpy(float alpha, const float* __restrict__ x, float* __restric
 //     "shape": ["n"], "access": "read"}, {"name": "y", "dtype": "float32", "shape": ["n"],
 //     "access": "readwrite"}], "sizes": ["n"], "source": "02_saxpy.py:10",
 //   "ir": "sha256:42f741a90530eccc",
-//   "map": {"15": [76, 79], "16": [80, 83], "17": [84, 88], "19": [89, 91], "12": [99, 103]}}
+//   "map": {"15": [76, 79], "16": [80, 83], "17": [84, 88], "19": [89, 91], "12": [99, 102]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -176,17 +175,13 @@ static void reference(double alpha, const Tensor<float>& x, Tensor<float>& y, in
         auto x_local = std::make_unique<double[]>(BN);
         auto y_local = std::make_unique<double[]>(BN);
         // 02_saxpy.py:15  T.copy(x[bx * BN], x_local)
-        for (int i = 0; i < BN; ++i)
-            x_local[i] = x[{bx * BN + i}];
+        for (int i = 0; i < BN; ++i) x_local[i] = x[{bx * BN + i}];
         // 02_saxpy.py:16  T.copy(y[bx * BN], y_local)
-        for (int i = 0; i < BN; ++i)
-            y_local[i] = y[{bx * BN + i}];
+        for (int i = 0; i < BN; ++i) y_local[i] = y[{bx * BN + i}];
         // 02_saxpy.py:17  for i in T.Parallel(BN):
-        for (int i = 0; i < BN; ++i)
-            y_local[i] = alpha * x_local[i] + y_local[i];
+        for (int i = 0; i < BN; ++i) y_local[i] = alpha * x_local[i] + y_local[i];
         // 02_saxpy.py:19  T.copy(y_local, y[bx * BN])
-        for (int i = 0; i < BN; ++i)
-            y.set({bx * BN + i}, y_local[i]);
+        for (int i = 0; i < BN; ++i) y.set({bx * BN + i}, y_local[i]);
     }
 }
 

@@ -76,8 +76,7 @@ static void transpose_block(Tiles& t, const float* __restrict__ A, float* __rest
 
     // 03_transpose.py:14  for i, j in T.Parallel(BT, BT):
     for (int i = 0; i < columns; ++i)
-        for (int j = 0; j < rows; ++j)
-            B[(bx * BT + i) * M + by * BT + j] = t.tile[j][i];
+        for (int j = 0; j < rows; ++j) B[(bx * BT + i) * M + by * BT + j] = t.tile[j][i];
 }
 
 extern "C" void transpose(const float* __restrict__ A, float* __restrict__ B, int M, int N)
@@ -88,8 +87,7 @@ extern "C" void transpose(const float* __restrict__ A, float* __restrict__ B, in
         // 03_transpose.py:11  with T.Kernel(T.ceildiv(N, BT), T.ceildiv(M, BT), threads=256) ...
 #pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BT - 1) / BT; ++by)
-            for (int bx = 0; bx < (N + BT - 1) / BT; ++bx)
-                transpose_block(t, A, B, M, N, bx, by);
+            for (int bx = 0; bx < (N + BT - 1) / BT; ++bx) transpose_block(t, A, B, M, N, bx, by);
     }
 }
 
@@ -98,7 +96,7 @@ extern "C" void transpose(const float* __restrict__ A, float* __restrict__ B, in
 //   "params": [{"name": "A", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "B", "dtype": "float32", "shape": ["N", "M"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "03_transpose.py:10", "ir": "sha256:7fb110a6d841499d",
-//   "map": {"13": [70, 76], "14": [77, 80], "11": [88, 93]}}
+//   "map": {"13": [70, 76], "14": [77, 79], "11": [87, 91]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -167,12 +165,10 @@ static void reference(const Tensor<float>& A, Tensor<float>& B, int M, int N)
             auto tile = std::make_unique<double[][BT]>(BT);
             // 03_transpose.py:13  T.copy(A[by * BT, bx * BT], tile)
             for (int i = 0; i < BT; ++i)
-                for (int j = 0; j < BT; ++j)
-                    tile[i][j] = A[{by * BT + i, bx * BT + j}];
+                for (int j = 0; j < BT; ++j) tile[i][j] = A[{by * BT + i, bx * BT + j}];
             // 03_transpose.py:14  for i, j in T.Parallel(BT, BT):
             for (int i = 0; i < BT; ++i)
-                for (int j = 0; j < BT; ++j)
-                    B.set({bx * BT + i, by * BT + j}, tile[j][i]);
+                for (int j = 0; j < BT; ++j) B.set({bx * BT + i, by * BT + j}, tile[j][i]);
         }
 }
 

@@ -399,18 +399,15 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto bias_local = std::make_unique<double[]>(BN);
             // 07_gemm_bias_gelu.py:21  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
+                    for (int j = 0; j < BN; ++j) B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
                 // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
@@ -418,8 +415,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
             // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
-            for (int i = 0; i < BN; ++i)
-                bias_local[i] = bias[{bx * BN + i}];
+            for (int i = 0; i < BN; ++i) bias_local[i] = bias[{bx * BN + i}];
             // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
@@ -428,8 +424,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                 }
             // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

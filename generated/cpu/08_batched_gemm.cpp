@@ -246,8 +246,7 @@ static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<flo
                 auto C_local = std::make_unique<double[][BN]>(BM);
                 // 08_batched_gemm.py:17  T.clear(C_local)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
                 // 08_batched_gemm.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
                 for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                     // 08_batched_gemm.py:19  T.copy(A[bz, by * BM, ko * BK], A_shared)

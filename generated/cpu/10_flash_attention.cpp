@@ -262,17 +262,13 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
                             int keys, int bx, int by)
 {
     const int rows = std::min(BM, queries - bx * BM);
-
     // 10_flash_attention.py:31  scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     #  ...
     const float scale = 1.442695f / std::sqrt(float(D));
-
     // 10_flash_attention.py:32  T.copy(Q[by, bx * BM, 0], Q_shared)
     pack_rows(t.Q_shared, &Q[(by * queries + bx * BM) * D], D, rows, D);
-    fill_tiles(t.O_local, rows, D, 0.0f);     // 10_flash_attention.py:33  T.clear(O_local)
-    fill(t.row_sum, 0.0f);                    // 10_flash_attention.py:34  T.clear(row_sum)
-
-    // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-    fill(t.row_max, -infinity());
+    fill_tiles(t.O_local, rows, D, 0.0f);  // 10_flash_attention.py:33  T.clear(O_local)
+    fill(t.row_sum, 0.0f);                // 10_flash_attention.py:34  T.clear(row_sum)
+    fill(t.row_max, -infinity());         // 10_flash_attention.py:35  T.fill(row_max, -T.in ...
 
     // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), num_stages=st ...
     for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
@@ -304,8 +300,7 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
         for (int row = 0; row < rows; ++row) {
             float32x8 largest[PARTIALS] = {};
             #pragma GCC unroll 8
-            for (int part = 0; part < PARTIALS; ++part)
-                largest[part] = broadcast(-infinity());
+            for (int part = 0; part < PARTIALS; ++part) largest[part] = broadcast(-infinity());
             for (int col = 0; col < BN; col += PARTIALS * LANES)
                 #pragma GCC unroll 8
                 for (int part = 0; part < PARTIALS; ++part)
@@ -313,8 +308,7 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
                         max(largest[part],
                             load_float32(&tile_element(t.S_local, row, col + part * LANES)));
             #pragma GCC unroll 8
-            for (int part = 1; part < PARTIALS; ++part)
-                largest[0] = max(largest[0], largest[part]);
+            for (int part = 1; part < PARTIALS; ++part) largest[0] = max(largest[0], largest[part]);
             t.row_max[row] = std::fmax(t.row_max[row], max_lanes(largest[0]));
         }
         // 10_flash_attention.py:45  for i in T.Parallel(BM):
@@ -342,8 +336,7 @@ static void attention_block(Tiles& t, const float16* __restrict__ Q, const float
                 for (int part = 0; part < PARTIALS; ++part)
                     sum[part] += load_float32(&tile_element(t.S_local, row, col + part * LANES));
             #pragma GCC unroll 8
-            for (int part = 1; part < PARTIALS; ++part)
-                sum[0] += sum[part];
+            for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
             t.block_sum[row] = sum_lanes(sum[0]);
         }
         // 10_flash_attention.py:53  for i in T.Parallel(BM):
@@ -401,11 +394,11 @@ extern "C" void attention(const float16* __restrict__ Q, const float16* __restri
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:0c23cfa3f1edbfd2",
-//   "map": {"31": [266, 268], "32": [269, 270], "33": [271, 271], "34": [272, 273], "35": [274,
-//     276], "36": [277, 278], "37": [279, 281], "38": [282, 283], "39": [284, 289], "40": [290,
-//     291], "41": [292, 299], "43": [300, 302], "44": [303, 319], "45": [320, 324], "47": [325,
-//     330], "50": [331, 336], "52": [337, 348], "53": [349, 353], "55": [354, 359], "56": [360,
-//     366], "57": [367, 372], "59": [373, 377], "19": [387, 392]}}
+//   "map": {"31": [265, 266], "32": [267, 268], "33": [269, 269], "34": [270, 270], "35": [271,
+//     272], "36": [273, 274], "37": [275, 277], "38": [278, 279], "39": [280, 285], "40": [286,
+//     287], "41": [288, 295], "43": [296, 298], "44": [299, 313], "45": [314, 318], "47": [319,
+//     324], "50": [325, 330], "52": [331, 341], "53": [342, 346], "55": [347, 352], "56": [353,
+//     359], "57": [360, 365], "59": [366, 370], "19": [380, 385]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -512,32 +505,25 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             const double scale = 1.442695 / std::sqrt(double(D));
             // 10_flash_attention.py:32  T.copy(Q[by, bx * BM, 0], Q_shared)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    Q_shared[i][j] = Q[{by, bx * BM + i, j}];
+                for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, bx * BM + i, j}];
             // 10_flash_attention.py:33  T.clear(O_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
             // 10_flash_attention.py:34  T.clear(row_sum)
-            for (int i = 0; i < BM; ++i)
-                row_sum[i] = 0.0;
+            for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
             // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-            for (int i = 0; i < BM; ++i)
-                row_max[i] = -INFINITY;
+            for (int i = 0; i < BM; ++i) row_max[i] = -INFINITY;
             // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), ...
             for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
                 // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        K_shared[i][j] = K[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:38  T.copy(V[by, kb * BN, 0], V_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        V_shared[i][j] = V[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:39  T.gemm(Q_shared, K_shared, S_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
                         for (int k = 0; k < D; ++k)
@@ -550,13 +536,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             S_local[i][j] = kb * BN + j < keys ? S_local[i][j] : -INFINITY;
                 }
                 // 10_flash_attention.py:43  T.copy(row_max, old_max)
-                for (int i = 0; i < BM; ++i)
-                    old_max[i] = row_max[i];
+                for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                 // 10_flash_attention.py:44  T.reduce_max(S_local, row_max, dim=1, clear=False)
                 for (int i = 0; i < BM; ++i) {
                     double largest = row_max[i];
-                    for (int j = 0; j < BN; ++j)
-                        largest = std::fmax(largest, S_local[i][j]);
+                    for (int j = 0; j < BN; ++j) largest = std::fmax(largest, S_local[i][j]);
                     row_max[i] = largest;
                 }
                 // 10_flash_attention.py:45  for i in T.Parallel(BM):
@@ -575,13 +559,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:52  T.reduce_sum(S_local, block_sum, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     double sum = 0.0;
-                    for (int j = 0; j < BN; ++j)
-                        sum += S_local[i][j];
+                    for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                     block_sum[i] = sum;
                 }
                 // 10_flash_attention.py:53  for i in T.Parallel(BM):
-                for (int i = 0; i < BM; ++i)
-                    row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                for (int i = 0; i < BM; ++i) row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
                 // 10_flash_attention.py:55  T.copy(S_local, P_local)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -589,17 +571,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                        for (int j = 0; j < D; ++j) O_local[i][j] += P_local[i][k] * V_shared[k][j];
             }
             // 10_flash_attention.py:57  for i, j in T.Parallel(BM, D):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] *= 1.0 / row_sum[i];
+                for (int j = 0; j < D; ++j) O_local[i][j] *= 1.0 / row_sum[i];
             // 10_flash_attention.py:59  T.copy(O_local, O[by, bx * BM, 0])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O.set({by, bx * BM + i, j}, O_local[i][j]);
+                for (int j = 0; j < D; ++j) O.set({by, bx * BM + i, j}, O_local[i][j]);
         }
 }
 

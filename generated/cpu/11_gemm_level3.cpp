@@ -165,7 +165,7 @@ static void matmul_block(Tiles& t, const float16* __restrict__ A, const float16*
     const int rows = std::min(block_M, M - by * block_M);
     const int columns = std::min(block_N + 4, N - bx * block_N);
     const int col_count = std::min(block_N, N - bx * block_N);
-    fill(t.C_local, 0.0f);                    // 11_gemm_level3.py:19  T.clear(C_local)
+    fill(t.C_local, 0.0f);                // 11_gemm_level3.py:19  T.clear(C_local)
 
     // 11_gemm_level3.py:20  for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
     for (int ko = 0; ko < (K + block_K - 1) / block_K; ++ko) {
@@ -312,8 +312,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto C_local = std::make_unique<double[][block_N]>(block_M);
             // 11_gemm_level3.py:19  T.clear(C_local)
             for (int i = 0; i < block_M; ++i)
-                for (int j = 0; j < block_N; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < block_N; ++j) C_local[i][j] = 0.0;
             // 11_gemm_level3.py:20  for ko in T.Pipelined(T.ceildiv(K, block_K),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + block_K - 1) / block_K; ++ko) {

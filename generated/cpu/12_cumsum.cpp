@@ -92,7 +92,7 @@ static void running_sum_block(Tiles& t, const float* __restrict__ X, float* __re
                               int N, int by)
 {
     const int rows = std::min(BM, M - by * BM);
-    fill(t.before, 0.0f);                     // 12_cumsum.py:15  T.clear(before)
+    fill(t.before, 0.0f);                 // 12_cumsum.py:15  T.clear(before)
 
     // 12_cumsum.py:16  for k in T.serial(T.ceildiv(N, BN)):
     for (int k = 0; k < (N + BN - 1) / BN; ++k) {
@@ -111,8 +111,7 @@ static void running_sum_block(Tiles& t, const float* __restrict__ X, float* __re
                 for (int part = 0; part < PARTIALS; ++part)
                     sum[part] += load_float32(&t.X_local[row][col + part * LANES]);
             #pragma GCC unroll 8
-            for (int part = 1; part < PARTIALS; ++part)
-                sum[0] += sum[part];
+            for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
             t.total[row] = sum_lanes(sum[0]);
         }
         // 12_cumsum.py:19  T.cumsum(X_local, dim=1)
@@ -147,8 +146,7 @@ extern "C" void running_sum(const float* __restrict__ X, float* __restrict__ Y, 
         Tiles& t = thread_tiles();
         // 12_cumsum.py:11  with T.Kernel(T.ceildiv(M, BM), threads=128) as by:
 #pragma omp for schedule(dynamic)  // blocks at the edges are smaller
-        for (int by = 0; by < (M + BM - 1) / BM; ++by)
-            running_sum_block(t, X, Y, M, N, by);
+        for (int by = 0; by < (M + BM - 1) / BM; ++by) running_sum_block(t, X, Y, M, N, by);
     }
 }
 
@@ -157,8 +155,8 @@ extern "C" void running_sum(const float* __restrict__ X, float* __restrict__ Y, 
 //   "params": [{"name": "X", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "12_cumsum.py:10", "ir": "sha256:cec708838fa9ffab",
-//   "map": {"15": [95, 96], "16": [97, 98], "17": [99, 105], "18": [106, 117], "19": [118, 125],
-//     "20": [126, 129], "22": [130, 134], "24": [135, 140], "11": [148, 152]}}
+//   "map": {"15": [95, 96], "16": [97, 98], "17": [99, 105], "18": [106, 116], "19": [117, 124],
+//     "20": [125, 128], "22": [129, 133], "24": [134, 139], "11": [147, 150]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -227,19 +225,16 @@ static void reference(const Tensor<float>& X, Tensor<float>& Y, int M, int N)
         auto total = std::make_unique<double[]>(BM);
         auto before = std::make_unique<double[]>(BM);
         // 12_cumsum.py:15  T.clear(before)
-        for (int i = 0; i < BM; ++i)
-            before[i] = 0.0;
+        for (int i = 0; i < BM; ++i) before[i] = 0.0;
         // 12_cumsum.py:16  for k in T.serial(T.ceildiv(N, BN)):
         for (int k = 0; k < (N + BN - 1) / BN; ++k) {
             // 12_cumsum.py:17  T.copy(X[by * BM, k * BN], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    X_local[i][j] = X[{by * BM + i, k * BN + j}];
+                for (int j = 0; j < BN; ++j) X_local[i][j] = X[{by * BM + i, k * BN + j}];
             // 12_cumsum.py:18  T.reduce_sum(X_local, total, dim=1)
             for (int i = 0; i < BM; ++i) {
                 double sum = 0.0;
-                for (int j = 0; j < BN; ++j)
-                    sum += X_local[i][j];
+                for (int j = 0; j < BN; ++j) sum += X_local[i][j];
                 total[i] = sum;
             }
             // 12_cumsum.py:19  T.cumsum(X_local, dim=1)
@@ -252,15 +247,12 @@ static void reference(const Tensor<float>& X, Tensor<float>& Y, int M, int N)
             }
             // 12_cumsum.py:20  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    X_local[i][j] += before[i];
+                for (int j = 0; j < BN; ++j) X_local[i][j] += before[i];
             // 12_cumsum.py:22  for i in T.Parallel(BM):
-            for (int i = 0; i < BM; ++i)
-                before[i] += total[i];
+            for (int i = 0; i < BM; ++i) before[i] += total[i];
             // 12_cumsum.py:24  T.copy(X_local, Y[by * BM, k * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    Y.set({by * BM + i, k * BN + j}, X_local[i][j]);
+                for (int j = 0; j < BN; ++j) Y.set({by * BM + i, k * BN + j}, X_local[i][j]);
         }
     }
 }

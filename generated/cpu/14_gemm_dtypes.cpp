@@ -163,8 +163,7 @@ extern "C" void gemm(const signed char* __restrict__ A, const signed char* __res
         // 14_gemm_dtypes.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=12 ...
 #pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < (M + BM - 1) / BM; ++by)
-            for (int bx = 0; bx < (N + BN - 1) / BN; ++bx)
-                gemm_block(t, A, B, C, M, K, N, bx, by);
+            for (int bx = 0; bx < (N + BN - 1) / BN; ++bx) gemm_block(t, A, B, C, M, K, N, bx, by);
     }
 }
 
@@ -176,7 +175,7 @@ extern "C" void gemm(const signed char* __restrict__ A, const signed char* __res
 //     "dtype": "int32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:8c562e5dbd6ab542",
 //   "map": {"18": [134, 135], "19": [136, 137], "20": [138, 140], "21": [141, 142], "22": [143,
-//     149], "23": [150, 154], "14": [163, 168]}}
+//     149], "23": [150, 154], "14": [163, 167]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -247,18 +246,15 @@ static void reference(const Tensor<signed char>& A, const Tensor<signed char>& B
             auto C_local = std::make_unique<int[][BN]>(BM);
             // 14_gemm_dtypes.py:18  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0;
             // 14_gemm_dtypes.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:22  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -267,8 +263,7 @@ static void reference(const Tensor<signed char>& A, const Tensor<signed char>& B
             }
             // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

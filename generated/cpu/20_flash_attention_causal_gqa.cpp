@@ -233,13 +233,10 @@ static void causal_block(Tiles& t, const float16* __restrict__ Q, const float16*
 {
     // 20_flash_attention_causal_gqa.py:33  scale = 1.44269504 / T.sqrt(T.cast(D, "float3 ...
     const float scale = 1.442695f / std::sqrt(float(D));
-
     // 20_flash_attention_causal_gqa.py:34  first = (T.ceildiv(queries, BM) - 1 - bx) * B ...
     const int first = ((queries + BM - 1) / BM - 1 - bx) * BM;
-
     // 20_flash_attention_causal_gqa.py:35  diagonal = first + keys - queries             ...
     const int diagonal = first + keys - queries;
-
     // 20_flash_attention_causal_gqa.py:36  kv = head * kv_heads // heads
     const int kv = head * kv_heads / heads;
 
@@ -251,14 +248,9 @@ static void causal_block(Tiles& t, const float16* __restrict__ Q, const float16*
                                   + row) * D + col], first + row >= 0 && first + row < queries
                                   ? LANES : 0)));
 
-    // 20_flash_attention_causal_gqa.py:38  T.clear(O_local)
-    fill(t.O_local, 0.0f);
-
-    // 20_flash_attention_causal_gqa.py:39  T.clear(row_sum)
-    fill(t.row_sum, 0.0f);
-
-    // 20_flash_attention_causal_gqa.py:40  T.fill(row_max, -1e30)                        ...
-    fill(t.row_max, -1e30f);
+    fill(t.O_local, 0.0f);                // 20_flash_attention_causal_gqa.py:38  T.clear(O_ ...
+    fill(t.row_sum, 0.0f);                // 20_flash_attention_causal_gqa.py:39  T.clear(ro ...
+    fill(t.row_max, -1e30f);              // 20_flash_attention_causal_gqa.py:40  T.fill(row ...
 
     // 20_flash_attention_causal_gqa.py:41  for kb in T.Pipelined(T.ceildiv(T.min(keys, d ...
     for (int kb = 0; kb < (std::min(keys, diagonal + BM) + BN - 1) / BN; ++kb) {
@@ -298,8 +290,7 @@ static void causal_block(Tiles& t, const float16* __restrict__ Q, const float16*
         for (int row = 0; row < BM; ++row) {
             float32x8 largest[PARTIALS] = {};
             #pragma GCC unroll 8
-            for (int part = 0; part < PARTIALS; ++part)
-                largest[part] = broadcast(-infinity());
+            for (int part = 0; part < PARTIALS; ++part) largest[part] = broadcast(-infinity());
             for (int col = 0; col < BN; col += PARTIALS * LANES)
                 #pragma GCC unroll 8
                 for (int part = 0; part < PARTIALS; ++part)
@@ -307,8 +298,7 @@ static void causal_block(Tiles& t, const float16* __restrict__ Q, const float16*
                         max(largest[part],
                             load_float32(&tile_element(t.S_local, row, col + part * LANES)));
             #pragma GCC unroll 8
-            for (int part = 1; part < PARTIALS; ++part)
-                largest[0] = max(largest[0], largest[part]);
+            for (int part = 1; part < PARTIALS; ++part) largest[0] = max(largest[0], largest[part]);
             t.row_max[row] = std::fmax(t.row_max[row], max_lanes(largest[0]));
         }
         // 20_flash_attention_causal_gqa.py:50  for i in T.Parallel(BM):
@@ -336,8 +326,7 @@ static void causal_block(Tiles& t, const float16* __restrict__ Q, const float16*
                 for (int part = 0; part < PARTIALS; ++part)
                     sum[part] += load_float32(&tile_element(t.S_local, row, col + part * LANES));
             #pragma GCC unroll 8
-            for (int part = 1; part < PARTIALS; ++part)
-                sum[0] += sum[part];
+            for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
             t.block_sum[row] = sum_lanes(sum[0]);
         }
         // 20_flash_attention_causal_gqa.py:58  for i in T.Parallel(BM):
@@ -398,12 +387,12 @@ extern "C" void causal(const float16* __restrict__ Q, const float16* __restrict_
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:15", "ir": "sha256:c6e83b566242a2ed",
-//   "map": {"33": [234, 236], "34": [237, 239], "35": [240, 242], "36": [243, 245], "37": [246,
-//     253], "38": [254, 256], "39": [257, 259], "40": [260, 262], "41": [263, 264], "42": [265,
-//     271], "43": [272, 277], "44": [278, 283], "45": [284, 285], "46": [286, 293], "48": [294,
-//     296], "49": [297, 313], "50": [314, 318], "52": [319, 324], "55": [325, 330], "57": [331,
-//     342], "58": [343, 347], "60": [348, 353], "61": [354, 360], "62": [361, 367], "64": [368,
-//     374], "21": [384, 389]}}
+//   "map": {"33": [234, 235], "34": [236, 237], "35": [238, 239], "36": [240, 242], "37": [243,
+//     250], "38": [251, 251], "39": [252, 252], "40": [253, 254], "41": [255, 256], "42": [257,
+//     263], "43": [264, 269], "44": [270, 275], "45": [276, 277], "46": [278, 285], "48": [286,
+//     288], "49": [289, 303], "50": [304, 308], "52": [309, 314], "55": [315, 320], "57": [321,
+//     331], "58": [332, 336], "60": [337, 342], "61": [343, 349], "62": [350, 356], "64": [357,
+//     363], "21": [373, 378]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -516,32 +505,25 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             const int kv = head * kv_heads / heads;
             // 20_flash_attention_causal_gqa.py:37  T.copy(Q[head, first, 0], Q_shared)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    Q_shared[i][j] = Q[{head, first + i, j}];
+                for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{head, first + i, j}];
             // 20_flash_attention_causal_gqa.py:38  T.clear(O_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
             // 20_flash_attention_causal_gqa.py:39  T.clear(row_sum)
-            for (int i = 0; i < BM; ++i)
-                row_sum[i] = 0.0;
+            for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
             // 20_flash_attention_causal_gqa.py:40  T.fill(row_max, -1e30)                       ...
-            for (int i = 0; i < BM; ++i)
-                row_max[i] = -1e30;
+            for (int i = 0; i < BM; ++i) row_max[i] = -1e30;
             // 20_flash_attention_causal_gqa.py:41  for kb in T.Pipelined(T.ceildiv(T.min(keys, ...
             for (int kb = 0; kb < (std::min(keys, diagonal + BM) + BN - 1) / BN; ++kb) {
                 // 20_flash_attention_causal_gqa.py:42  T.copy(K[kv, kb * BN, 0], K_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        K_shared[i][j] = K[{kv, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) K_shared[i][j] = K[{kv, kb * BN + i, j}];
                 // 20_flash_attention_causal_gqa.py:43  T.copy(V[kv, kb * BN, 0], V_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        V_shared[i][j] = V[{kv, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) V_shared[i][j] = V[{kv, kb * BN + i, j}];
                 // 20_flash_attention_causal_gqa.py:44  T.gemm(Q_shared, K_shared, S_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
                         for (int k = 0; k < D; ++k)
@@ -554,13 +536,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             S_local[i][j] = kb * BN + j <= diagonal + i ? S_local[i][j] : -INFINITY;
                 }
                 // 20_flash_attention_causal_gqa.py:48  T.copy(row_max, old_max)
-                for (int i = 0; i < BM; ++i)
-                    old_max[i] = row_max[i];
+                for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                 // 20_flash_attention_causal_gqa.py:49  T.reduce_max(S_local, row_max, dim=1, ...
                 for (int i = 0; i < BM; ++i) {
                     double largest = row_max[i];
-                    for (int j = 0; j < BN; ++j)
-                        largest = std::fmax(largest, S_local[i][j]);
+                    for (int j = 0; j < BN; ++j) largest = std::fmax(largest, S_local[i][j]);
                     row_max[i] = largest;
                 }
                 // 20_flash_attention_causal_gqa.py:50  for i in T.Parallel(BM):
@@ -579,13 +559,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 20_flash_attention_causal_gqa.py:57  T.reduce_sum(S_local, block_sum, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     double sum = 0.0;
-                    for (int j = 0; j < BN; ++j)
-                        sum += S_local[i][j];
+                    for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                     block_sum[i] = sum;
                 }
                 // 20_flash_attention_causal_gqa.py:58  for i in T.Parallel(BM):
-                for (int i = 0; i < BM; ++i)
-                    row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                for (int i = 0; i < BM; ++i) row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
                 // 20_flash_attention_causal_gqa.py:60  T.copy(S_local, P_local)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -593,17 +571,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 20_flash_attention_causal_gqa.py:61  T.gemm(P_local, V_shared, O_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                        for (int j = 0; j < D; ++j) O_local[i][j] += P_local[i][k] * V_shared[k][j];
             }
             // 20_flash_attention_causal_gqa.py:62  for i, j in T.Parallel(BM, D):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] *= 1.0 / std::fmax(row_sum[i], 1e-30);
+                for (int j = 0; j < D; ++j) O_local[i][j] *= 1.0 / std::fmax(row_sum[i], 1e-30);
             // 20_flash_attention_causal_gqa.py:64  T.copy(O_local, O[head, first, 0])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O.set({head, first + i, j}, O_local[i][j]);
+                for (int j = 0; j < D; ++j) O.set({head, first + i, j}, O_local[i][j]);
         }
 }
 

@@ -233,17 +233,14 @@ static void varlen_block(Tiles& t, const float16* __restrict__ Q, const float16*
 {
     // 21_flash_attention_varlen.py:26  scale = 1.44269504 / T.sqrt(T.cast(D, "float32")) ...
     const float scale = 1.442695f / std::sqrt(float(D));
-
     // 21_flash_attention_varlen.py:27  start = starts[sequence]
     const int start = sequence < bounds ? starts[sequence] : 0;
-
     // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) - start
     const int length = std::min(sequence + 1 < bounds ? starts[sequence + 1] : 0, tokens) - start;
 
     // 21_flash_attention_varlen.py:29  if bx * BM < length:
     if (bx * BM < length) {
-        // 21_flash_attention_varlen.py:30  first = start + bx * BM
-        const int first = start + bx * BM;
+        const int first = start + bx * BM;    // 21_flash_attention_varlen.py:30  first = start ...
         // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D], Q_shared)
         for (int row = 0; row < BM; ++row)
             for (int col = 0; col < D; col += LANES)
@@ -251,12 +248,9 @@ static void varlen_block(Tiles& t, const float16* __restrict__ Q, const float16*
                                       round_to_float16(load_float16_first(&Q[((first + row) * heads
                                       + head) * D + col], first + row >= 0 && first + row < tokens
                                       ? LANES : 0)));
-        // 21_flash_attention_varlen.py:32  T.clear(O_local)
-        fill(t.O_local, 0.0f);
-        // 21_flash_attention_varlen.py:33  T.clear(row_sum)
-        fill(t.row_sum, 0.0f);
-        // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
-        fill(t.row_max, -infinity());
+        fill(t.O_local, 0.0f);                // 21_flash_attention_varlen.py:32  T.clear(O_local)
+        fill(t.row_sum, 0.0f);                // 21_flash_attention_varlen.py:33  T.clear(row_sum)
+        fill(t.row_max, -infinity());         // 21_flash_attention_varlen.py:34  T.fill(row_max ...
         // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, BN), num_ ...
         for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
             // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb + 1) * BN, ...
@@ -299,8 +293,7 @@ static void varlen_block(Tiles& t, const float16* __restrict__ Q, const float16*
             for (int row = 0; row < BM; ++row) {
                 float32x8 largest[PARTIALS] = {};
                 #pragma GCC unroll 8
-                for (int part = 0; part < PARTIALS; ++part)
-                    largest[part] = broadcast(-infinity());
+                for (int part = 0; part < PARTIALS; ++part) largest[part] = broadcast(-infinity());
                 for (int col = 0; col < BN; col += PARTIALS * LANES)
                     #pragma GCC unroll 8
                     for (int part = 0; part < PARTIALS; ++part)
@@ -338,8 +331,7 @@ static void varlen_block(Tiles& t, const float16* __restrict__ Q, const float16*
                         sum[part] += load_float32(&tile_element(t.S_local, row,
                             col + part * LANES));
                 #pragma GCC unroll 8
-                for (int part = 1; part < PARTIALS; ++part)
-                    sum[0] += sum[part];
+                for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
                 t.block_sum[row] = sum_lanes(sum[0]);
             }
             // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):
@@ -396,12 +388,12 @@ extern "C" void varlen(const float16* __restrict__ Q, const float16* __restrict_
 //     "shape": ["tokens", "heads", "D"], "access": "write"}],
 //   "sizes": ["tokens", "heads", "bounds"], "source": "21_flash_attention_varlen.py:10",
 //   "ir": "sha256:5aa1f62877ff0d7c",
-//   "map": {"26": [234, 236], "27": [237, 239], "28": [240, 242], "29": [243, 244], "30": [245,
-//     246], "31": [247, 253], "32": [254, 255], "33": [256, 257], "34": [258, 259], "35": [260,
-//     261], "36": [262, 270], "37": [271, 278], "38": [279, 284], "39": [285, 286], "40": [287,
-//     294], "42": [295, 297], "43": [298, 314], "44": [315, 319], "46": [320, 325], "49": [326,
-//     331], "51": [332, 344], "52": [345, 349], "54": [350, 355], "55": [356, 361], "56": [362,
-//     369], "14": [379, 385]}}
+//   "map": {"26": [234, 235], "27": [236, 237], "28": [238, 240], "29": [241, 242], "30": [243,
+//     243], "31": [244, 250], "32": [251, 251], "33": [252, 252], "34": [253, 253], "35": [254,
+//     255], "36": [256, 264], "37": [265, 272], "38": [273, 278], "39": [279, 280], "40": [281,
+//     288], "42": [289, 291], "43": [292, 307], "44": [308, 312], "46": [313, 318], "49": [319,
+//     324], "51": [325, 336], "52": [337, 341], "54": [342, 347], "55": [348, 353], "56": [354,
+//     361], "14": [371, 377]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -521,18 +513,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                     // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D],
                     //     Q_shared)
                     for (int i = 0; i < BM; ++i)
-                        for (int j = 0; j < D; ++j)
-                            Q_shared[i][j] = Q[{first + i, head, j}];
+                        for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{first + i, head, j}];
                     // 21_flash_attention_varlen.py:32  T.clear(O_local)
                     for (int i = 0; i < BM; ++i)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] = 0.0;
+                        for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
                     // 21_flash_attention_varlen.py:33  T.clear(row_sum)
-                    for (int i = 0; i < BM; ++i)
-                        row_sum[i] = 0.0;
+                    for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
                     // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
-                    for (int i = 0; i < BM; ++i)
-                        row_max[i] = -INFINITY;
+                    for (int i = 0; i < BM; ++i) row_max[i] = -INFINITY;
                     // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, ...
                     for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
                         // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb ...
@@ -545,8 +533,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                                 V_shared[i][j] = V[{start + kb * BN + i, head, j}];
                         // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
                         for (int i = 0; i < BM; ++i)
-                            for (int j = 0; j < BN; ++j)
-                                S_local[i][j] = 0.0;
+                            for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                         for (int i = 0; i < BM; ++i)
                             for (int j = 0; j < BN; ++j)
                                 for (int k = 0; k < D; ++k)
@@ -560,8 +547,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                                         : -INFINITY;
                         }
                         // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
-                        for (int i = 0; i < BM; ++i)
-                            old_max[i] = row_max[i];
+                        for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                         // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1,
                         //     clear=False)
                         for (int i = 0; i < BM; ++i) {
@@ -587,8 +573,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                         // 21_flash_attention_varlen.py:51  T.reduce_sum(S_local, block_sum, dim=1)
                         for (int i = 0; i < BM; ++i) {
                             double sum = 0.0;
-                            for (int j = 0; j < BN; ++j)
-                                sum += S_local[i][j];
+                            for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                             block_sum[i] = sum;
                         }
                         // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):

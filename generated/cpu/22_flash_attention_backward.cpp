@@ -11,7 +11,7 @@
 //
 // Work    about 10*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     12*heads*queries*D + 8*(heads*keys*D + heads*queries) bytes.
-// Tiles   275968 bytes for each thread = dQ_local 16896 + K_shared_panels 16896 + 18 smaller tiles.
+// Tiles   320768 bytes for each thread = dV_local 33792 + K_shared_panels 33792 + 18 smaller tiles.
 #include <immintrin.h>
 #include <algorithm>
 #include <cmath>
@@ -19,12 +19,12 @@
 #include <type_traits>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-// rows of Q_shared, dO_shared and dQ_local; columns of dS_shared, S_local and dS_local
-constexpr int BM = 64;
-constexpr int BN = 64;  // rows of K_shared, V_shared and dS_shared
-constexpr int D = 64;   // columns of K_shared, V_shared and Q_shared
-constexpr int MR = 6;   // rows of the register tile: 1 to 14
-constexpr int NV = 2;   // vectors across the register tile: MR * NV + NV + 1 <= 16
+// rows of Q_shared, dO_shared and dQ_local; elements of lse_shared and delta_shared
+constexpr int BM = 32;
+constexpr int BN = 128;  // rows of K_shared, V_shared and dS_shared
+constexpr int D = 64;    // columns of K_shared, V_shared and Q_shared
+constexpr int MR = 6;    // rows of the register tile: 1 to 14
+constexpr int NV = 2;    // vectors across the register tile: MR * NV + NV + 1 <= 16
 
 constexpr int LANES = 8;        // elements of 32 bits in a vector of 32 bytes
 constexpr int NR = NV * LANES;  // columns of the register tile
@@ -231,6 +231,8 @@ struct Tiles {
     alignas(64) float V_shared[(BN + MR - 1) / MR][D][MR];
     alignas(64) float16 Q_shared[BM][D];
     alignas(64) float16 dO_shared[BM][D];
+    alignas(64) float lse_shared[BM];
+    alignas(64) float delta_shared[BM];
     alignas(64) float dS_shared[(BM + MR - 1) / MR][BN][MR];
     alignas(64) float S_local[(BN + MR - 1) / MR][BM / NR][MR][NR];
     alignas(64) float dS_local[(BN + MR - 1) / MR][BM / NR][MR][NR];
@@ -239,8 +241,6 @@ struct Tiles {
     alignas(64) float dK_local[(BN + MR - 1) / MR][D / NR][MR][NR];
     alignas(64) float dV_local[(BN + MR - 1) / MR][D / NR][MR][NR];
     alignas(64) float dQ_local[(BM + MR - 1) / MR][D / NR][MR][NR];
-    alignas(64) float lse_local[BM];
-    alignas(64) float delta_local[BM];
     alignas(64) float K_shared_panels[(BN + MR - 1) / MR][D][MR];
     alignas(64) float Q_shared_panels[BM / NR][D][NR];
     alignas(64) float dO_shared_panels[D / NR][BM][NR];
@@ -263,12 +263,9 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
                             float16* __restrict__ dV, int queries, int keys, int bx, int by)
 {
     const int rows = std::min(BN, keys - bx * BN);
-
     // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
     const float scale = 1.0f / std::sqrt(float(D));
-
-    // 22_flash_attention_backward.py:36  log2_e = 1.44269504                             ...
-    const float log2_e = 1.442695f;
+    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:36  log2_e = 1.4 ...
 
     // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
     for (int row = 0; row < BN; ++row)
@@ -279,12 +276,8 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
 
     // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
     pack_rows(t.V_shared, &V[(by * keys + bx * BN) * D], D, rows, D);
-
-    // 22_flash_attention_backward.py:39  T.clear(dK_local)
-    fill_tiles(t.dK_local, rows, D, 0.0f);
-
-    // 22_flash_attention_backward.py:40  T.clear(dV_local)
-    fill_tiles(t.dV_local, rows, D, 0.0f);
+    fill_tiles(t.dK_local, rows, D, 0.0f);  // 22_flash_attention_backward.py:39  T.clear(dK ...
+    fill_tiles(t.dV_local, rows, D, 0.0f);  // 22_flash_attention_backward.py:40  T.clear(dV ...
 
     // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
     for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
@@ -300,14 +293,14 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
                 store_float16(&t.dO_shared[row][col],
                               load_float16_first(&dO[(by * queries + qb * BM + row) * D + col],
                                                  qb * BM + row < queries ? LANES : 0));
-        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_local)
+        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
         const int count = std::min(BM, queries - qb * BM);
         for (int col = 0; col < BM; col += LANES)
-            store_float32(&t.lse_local[col],
+            store_float32(&t.lse_shared[col],
                           load_float32_first(&lse[by * queries + qb * BM + col], count - col));
-        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_local)
+        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
         for (int col = 0; col < BM; col += LANES)
-            store_float32(&t.delta_local[col],
+            store_float32(&t.delta_shared[col],
                           load_float32_first(&delta[by * queries + qb * BM + col], count - col));
         // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
         for (int row = 0; row < BN; ++row)
@@ -328,7 +321,7 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
             for (int j = 0; j < BM; j += LANES)
                 store_float32(&tile_element(t.S_local, i, j),
                               exp2(load_float32(&tile_element(t.S_local, i, j)) * (scale * log2_e)
-                                   - load_float32(&t.lse_local[j]) * log2_e));
+                                   - load_float32(&t.lse_shared[j]) * log2_e));
         // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
         for (int row = 0; row < rows; ++row)
             for (int col = 0; col < BM; col += LANES)
@@ -360,7 +353,7 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
                 store_float32(&tile_element(t.dS_local, i, j),
                               load_float32(&tile_element(t.S_local, i, j))
                               * (load_float32(&tile_element(t.dS_local, i, j))
-                                 - load_float32(&t.delta_local[j])));
+                                 - load_float32(&t.delta_shared[j])));
         // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
         for (int row = 0; row < BN; ++row)
             for (int col = 0; col < BM; col += LANES)
@@ -447,13 +440,13 @@ extern "C" void gradients(const float16* __restrict__ Q, const float16* __restri
 //     "access": "readwrite"}, {"name": "dK", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
-//   "source": "22_flash_attention_backward.py:10", "ir": "sha256:91cafefa29aff292",
-//   "map": {"35": [267, 269], "36": [270, 272], "37": [273, 279], "38": [280, 282], "39": [283,
-//     285], "40": [286, 288], "41": [289, 290], "42": [291, 296], "43": [297, 302], "44": [303,
-//     307], "45": [308, 311], "46": [312, 325], "47": [326, 331], "49": [332, 337], "50": [338,
-//     346], "51": [347, 356], "52": [357, 363], "54": [364, 369], "55": [370, 378], "56": [379,
-//     383], "57": [384, 393], "58": [394, 400], "60": [401, 406], "62": [407, 412], "63": [413,
-//     417], "20": [429, 434]}}
+//   "source": "22_flash_attention_backward.py:10", "ir": "sha256:481b397b0fc8d9d1",
+//   "map": {"35": [266, 267], "36": [268, 269], "37": [270, 276], "38": [277, 278], "39": [279,
+//     279], "40": [280, 281], "41": [282, 283], "42": [284, 289], "43": [290, 295], "44": [296,
+//     300], "45": [301, 304], "46": [305, 318], "47": [319, 324], "49": [325, 330], "50": [331,
+//     339], "51": [340, 349], "52": [350, 356], "54": [357, 362], "55": [363, 371], "56": [372,
+//     376], "57": [377, 386], "58": [387, 393], "60": [394, 399], "62": [400, 405], "63": [406,
+//     410], "20": [422, 427]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -550,6 +543,8 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto V_shared = std::make_unique<double[][D]>(BN);
             auto Q_shared = std::make_unique<double[][D]>(BM);
             auto dO_shared = std::make_unique<double[][D]>(BM);
+            auto lse_shared = std::make_unique<double[]>(BM);
+            auto delta_shared = std::make_unique<double[]>(BM);
             auto dS_shared = std::make_unique<double[][BM]>(BN);
             auto S_local = std::make_unique<double[][BM]>(BN);
             auto dS_local = std::make_unique<double[][BM]>(BN);
@@ -558,48 +553,37 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto dK_local = std::make_unique<double[][D]>(BN);
             auto dV_local = std::make_unique<double[][D]>(BN);
             auto dQ_local = std::make_unique<double[][D]>(BM);
-            auto lse_local = std::make_unique<double[]>(BM);
-            auto delta_local = std::make_unique<double[]>(BM);
             // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
             const double scale = 1.0 / std::sqrt(double(D));
             // 22_flash_attention_backward.py:36  log2_e = 1.44269504                            ...
             const double log2_e = 1.442695;
             // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    K_shared[i][j] = K[{by, bx * BN + i, j}];
+                for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, bx * BN + i, j}];
             // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    V_shared[i][j] = V[{by, bx * BN + i, j}];
+                for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, bx * BN + i, j}];
             // 22_flash_attention_backward.py:39  T.clear(dK_local)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) dK_local[i][j] = 0.0;
             // 22_flash_attention_backward.py:40  T.clear(dV_local)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dV_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) dV_local[i][j] = 0.0;
             // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
             for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
                 // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        Q_shared[i][j] = Q[{by, qb * BM + i, j}];
+                    for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, qb * BM + i, j}];
                 // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        dO_shared[i][j] = dO[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_local)
-                for (int i = 0; i < BM; ++i)
-                    lse_local[i] = lse[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_local)
-                for (int i = 0; i < BM; ++i)
-                    delta_local[i] = delta[{by, qb * BM + i}];
+                    for (int j = 0; j < D; ++j) dO_shared[i][j] = dO[{by, qb * BM + i, j}];
+                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+                for (int i = 0; i < BM; ++i) lse_shared[i] = lse[{by, qb * BM + i}];
+                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+                for (int i = 0; i < BM; ++i) delta_shared[i] = delta[{by, qb * BM + i}];
                 // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, ...
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
@@ -608,11 +592,10 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
-                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_local[j] * log2_e);
+                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_shared[j] * log2_e);
                 // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        P_half[i][j] = double(host_float16(S_local[i][j]));
+                    for (int j = 0; j < BM; ++j) P_half[i][j] = double(host_float16(S_local[i][j]));
                 // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
@@ -620,8 +603,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             dV_local[i][j] += P_half[i][k] * dO_shared[k][j];
                 // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, ...
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        dS_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) dS_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
@@ -629,7 +611,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
-                        dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_local[j]);
+                        dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_shared[j]);
                 // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
@@ -641,12 +623,10 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             dK_local[i][j] += dS_half[i][k] * Q_shared[k][j];
                 // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        dS_shared[i][j] = dS_half[i][j];
+                    for (int j = 0; j < BM; ++j) dS_shared[i][j] = dS_half[i][j];
                 // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        dQ_local[i][j] = 0.0;
+                    for (int j = 0; j < D; ++j) dQ_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
                         for (int j = 0; j < D; ++j)
@@ -659,16 +639,13 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             }
             // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK_local[i][j] *= scale;
+                for (int j = 0; j < D; ++j) dK_local[i][j] *= scale;
             // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK.set({by, bx * BN + i, j}, dK_local[i][j]);
+                for (int j = 0; j < D; ++j) dK.set({by, bx * BN + i, j}, dK_local[i][j]);
             // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dV.set({by, bx * BN + i, j}, dV_local[i][j]);
+                for (int j = 0; j < D; ++j) dV.set({by, bx * BN + i, j}, dV_local[i][j]);
         }
 }
 

@@ -158,7 +158,6 @@ static void split_k_gemm_block(Tiles& t, const float16* __restrict__ A,
     const int rows = std::min(BM, M - by * BM);
     const int columns = std::min(BN, N - bx * BN);
     fill_tiles(t.C_local, rows, columns, 0.0f);  // 23_split_k_gemm.py:16  T.clear(C_local)
-
     // 23_split_k_gemm.py:17  steps = T.ceildiv(K, BK * SPLIT)                   # of eac ...
     const int steps = (K + BK * SPLIT - 1) / (BK * SPLIT);
 
@@ -205,8 +204,8 @@ extern "C" void split_k_gemm(const float16* __restrict__ A, const float16* __res
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"16": [160, 161], "17": [162, 164], "18": [165, 166], "19": [167, 169], "20": [170,
-//     172], "21": [173, 179], "22": [180, 183], "12": [192, 198]}}
+//   "map": {"16": [160, 160], "17": [161, 163], "18": [164, 165], "19": [166, 168], "20": [169,
+//     171], "21": [172, 178], "22": [179, 182], "12": [191, 197]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -302,8 +301,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                 auto C_local = std::make_unique<double[][BN]>(BM);
                 // 23_split_k_gemm.py:16  T.clear(C_local)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
                 // 23_split_k_gemm.py:17  steps = T.ceildiv(K, BK * SPLIT)                   # ...
                 const int steps = (K + BK * SPLIT - 1) / (BK * SPLIT);
                 // 23_split_k_gemm.py:18  for ko in T.Pipelined(steps, num_stages=stages):

@@ -191,8 +191,7 @@ static void int4_gemm_block(Tiles& t, const float16* __restrict__ A, const unsig
 {
     const int columns = std::min(BM, M - by * BM);
     const int rows = std::min(BN, N - bx * BN);
-    fill(t.C_local, 0.0f);                    // 24_int4_dequant_gemm.py:40  T.clear(C_local)
-
+    fill(t.C_local, 0.0f);                // 24_int4_dequant_gemm.py:40  T.clear(C_local)
     // 24_int4_dequant_gemm.py:41  steps = T.ceildiv(K // GROUP, SPLIT)               # o ...
     const int steps = (K / GROUP + SPLIT - 1) / SPLIT;
 
@@ -266,9 +265,9 @@ extern "C" void int4_gemm(const float16* __restrict__ A, const unsigned* __restr
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:29",
 //   "ir": "sha256:e5f8b24fdc3ef7cc",
-//   "map": {"40": [194, 195], "41": [196, 198], "42": [199, 200], "43": [201, 203], "44": [204,
-//     208], "45": [209, 213], "46": [214, 223], "52": [224, 229], "53": [230, 237], "55": [238,
-//     241], "32": [251, 257]}}
+//   "map": {"40": [194, 194], "41": [195, 197], "42": [198, 199], "43": [200, 202], "44": [203,
+//     207], "45": [208, 212], "46": [213, 222], "52": [223, 228], "53": [229, 236], "55": [237,
+//     240], "32": [250, 256]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -376,8 +375,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                 auto C_local = std::make_unique<double[][BM]>(BN);
                 // 24_int4_dequant_gemm.py:40  T.clear(C_local)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) C_local[i][j] = 0.0;
                 // 24_int4_dequant_gemm.py:41  steps = T.ceildiv(K // GROUP, SPLIT)              ...
                 const int steps = (K / GROUP + SPLIT - 1) / SPLIT;
                 // 24_int4_dequant_gemm.py:42  for ko in T.Pipelined(steps, num_stages=stages):
@@ -392,8 +390,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                         for (int j = 0; j < 16; ++j)
                             W_shared[i][j] = W[{bz * steps + ko, bx * BN + i, j}];
                     // 24_int4_dequant_gemm.py:45  T.copy(scales[bz * steps + ko, bx * BN], scale)
-                    for (int i = 0; i < BN; ++i)
-                        scale[i] = scales[{bz * steps + ko, bx * BN + i}];
+                    for (int i = 0; i < BN; ++i) scale[i] = scales[{bz * steps + ko, bx * BN + i}];
                     // 24_int4_dequant_gemm.py:46  for i, j in T.Parallel(BN, GROUP):
                     for (int i = 0; i < BN; ++i)
                         for (int j = 0; j < GROUP; ++j) {
@@ -409,16 +406,14 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                         }
                     // 24_int4_dequant_gemm.py:52  T.gemm(weights, A_shared, group, ...
                     for (int i = 0; i < BN; ++i)
-                        for (int j = 0; j < BM; ++j)
-                            group[i][j] = 0.0;
+                        for (int j = 0; j < BM; ++j) group[i][j] = 0.0;
                     for (int i = 0; i < BN; ++i)
                         for (int j = 0; j < BM; ++j)
                             for (int k = 0; k < GROUP; ++k)
                                 group[i][j] += weights[i][k] * A_shared[j][k];
                     // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
                     for (int i = 0; i < BN; ++i)
-                        for (int j = 0; j < BM; ++j)
-                            C_local[i][j] += group[i][j] * scale[i];
+                        for (int j = 0; j < BM; ++j) C_local[i][j] += group[i][j] * scale[i];
                 }
                 // 24_int4_dequant_gemm.py:55  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)

@@ -165,7 +165,7 @@ static void conv2d_block(Tiles& t, const float16* __restrict__ X, const float16*
 {
     const int columns = std::min(BN, K - bx * BN);
     fill_tiles(t.Y_local, BM, columns, 0.0f);  // 25_conv2d.py:21  T.clear(Y_local)
-    const int parts = (C + BK - 1) / BK;      // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
+    const int parts = (C + BK - 1) / BK;  // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
 
     // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):
     for (int ko = 0; ko < R * S * parts; ++ko) {
@@ -329,8 +329,7 @@ static void reference(const Tensor<host_float16>& X, const Tensor<host_float16>&
             auto Y_local = std::make_unique<double[][BN]>(BM);
             // 25_conv2d.py:21  T.clear(Y_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    Y_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) Y_local[i][j] = 0.0;
             // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
             const int parts = (C + BK - 1) / BK;
             // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):

@@ -61,10 +61,8 @@ static void topk_block(Tiles& tiles, const float* __restrict__ X, float* __restr
                        int* __restrict__ places, int M, int N, int by)
 {
     const int rows = std::min(BM, M - by * BM);
-
-    // 26_topk.py:33  T.fill(kept, T.min_value("int64"))
-    fill(tiles.kept, lowest_int64());
-    fill(tiles.chosen, 0);                    // 26_topk.py:34  T.clear(chosen)
+    fill(tiles.kept, lowest_int64());     // 26_topk.py:33  T.fill(kept, T.min_value("int64"))
+    fill(tiles.chosen, 0);                // 26_topk.py:34  T.clear(chosen)
 
     // 26_topk.py:35  for k in T.serial(T.ceildiv(N, BN)):
     for (int k = 0; k < (N + BN - 1) / BN; ++k) {
@@ -109,8 +107,7 @@ static void topk_block(Tiles& tiles, const float* __restrict__ X, float* __restr
         }
         // 26_topk.py:47  T.copy(chosen, kept)
         for (int row = 0; row < rows; ++row)
-            for (int col = 0; col < TOP; ++col)
-                tiles.kept[row][col] = tiles.chosen[row][col];
+            for (int col = 0; col < TOP; ++col) tiles.kept[row][col] = tiles.chosen[row][col];
     }
 
     // 26_topk.py:48  for i, j in T.Parallel(BM, TOP):
@@ -143,9 +140,9 @@ extern "C" void topk(const float* __restrict__ X, float* __restrict__ values,
 //     {"name": "values", "dtype": "float32", "shape": ["M", "TOP"], "access": "write"},
 //     {"name": "places", "dtype": "int32", "shape": ["M", "TOP"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "26_topk.py:26", "ir": "sha256:9d0ee9377d216e2d",
-//   "map": {"33": [65, 66], "34": [67, 68], "35": [69, 70], "36": [71, 80], "39": [81, 82],
-//     "40": [83, 89], "41": [90, 96], "42": [97, 101], "44": [102, 109], "47": [110, 115],
-//     "48": [116, 123], "28": [132, 136]}}
+//   "map": {"33": [64, 64], "34": [65, 66], "35": [67, 68], "36": [69, 78], "39": [79, 80],
+//     "40": [81, 87], "41": [88, 94], "42": [95, 99], "44": [100, 107], "47": [108, 112],
+//     "48": [113, 120], "28": [129, 133]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -225,12 +222,10 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
         auto best = std::make_unique<long long[]>(BM);
         // 26_topk.py:33  T.fill(kept, T.min_value("int64"))
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < TOP; ++j)
-                kept[i][j] = -9223372036854775807LL - 1;
+            for (int j = 0; j < TOP; ++j) kept[i][j] = -9223372036854775807LL - 1;
         // 26_topk.py:34  T.clear(chosen)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < TOP; ++j)
-                chosen[i][j] = 0;
+            for (int j = 0; j < TOP; ++j) chosen[i][j] = 0;
         // 26_topk.py:35  for k in T.serial(T.ceildiv(N, BN)):
         for (int k = 0; k < (N + BN - 1) / BN; ++k) {
             // 26_topk.py:36  for i, j in T.Parallel(BM, BN):
@@ -248,15 +243,13 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
                 // 26_topk.py:40  T.reduce_max(keys, best, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     long long largest = keys[i][0];
-                    for (int j = 1; j < BN; ++j)
-                        largest = std::max(largest, keys[i][j]);
+                    for (int j = 1; j < BN; ++j) largest = std::max(largest, keys[i][j]);
                     best[i] = largest;
                 }
                 // 26_topk.py:41  T.reduce_max(kept, best, dim=1, clear=False)
                 for (int i = 0; i < BM; ++i) {
                     long long largest = best[i];
-                    for (int j = 0; j < TOP; ++j)
-                        largest = std::max(largest, kept[i][j]);
+                    for (int j = 0; j < TOP; ++j) largest = std::max(largest, kept[i][j]);
                     best[i] = largest;
                 }
                 // 26_topk.py:42  for i, j in T.Parallel(BM, BN):
@@ -274,8 +267,7 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
             }
             // 26_topk.py:47  T.copy(chosen, kept)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < TOP; ++j)
-                    kept[i][j] = chosen[i][j];
+                for (int j = 0; j < TOP; ++j) kept[i][j] = chosen[i][j];
         }
         // 26_topk.py:48  for i, j in T.Parallel(BM, TOP):
         for (int i = 0; i < BM; ++i)

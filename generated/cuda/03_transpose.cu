@@ -128,12 +128,10 @@ static void reference(const Tensor<float>& A, Tensor<float>& B, int M, int N)
             auto tile = std::make_unique<double[][BT]>(BT);
             // 03_transpose.py:13  T.copy(A[by * BT, bx * BT], tile)
             for (int i = 0; i < BT; ++i)
-                for (int j = 0; j < BT; ++j)
-                    tile[i][j] = A[{by * BT + i, bx * BT + j}];
+                for (int j = 0; j < BT; ++j) tile[i][j] = A[{by * BT + i, bx * BT + j}];
             // 03_transpose.py:14  for i, j in T.Parallel(BT, BT):
             for (int i = 0; i < BT; ++i)
-                for (int j = 0; j < BT; ++j)
-                    B.set({bx * BT + i, by * BT + j}, tile[j][i]);
+                for (int j = 0; j < BT; ++j) B.set({bx * BT + i, by * BT + j}, tile[j][i]);
         }
 }
 

@@ -89,6 +89,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -105,10 +112,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -126,34 +135,34 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -189,50 +198,36 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
     // 06_gemm.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as ( ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 06_gemm.py:17  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};   // 06_gemm.py:17  T.clear(C_local)
 
     const int steps = (K + BK - 1) / BK;
     auto load_stage = [&](int ko) {
         const int stage = ko % STAGES;
         // 06_gemm.py:19  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 06_gemm.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
-        // the whole tile exists
-        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BN, col = e % BN;
-                const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
 
     // 06_gemm.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
@@ -271,26 +266,13 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
     }
 
     // 06_gemm.py:22  T.copy(C_local, C[by * BM, bx * BN])
-    // the whole tile exists
-    if (by * BM + BM <= M && bx * BN + BN <= N && N % C_VEC == 0 && is_aligned<C_VEC>(C)) {
+    #pragma unroll
+    for (int r = 0; r < C_ROWS; ++r) {
+        const int row = C_row(r), m = by * BM + row;
         #pragma unroll
-        for (int r = 0; r < C_ROWS; ++r) {
-            const int row = C_row(r), m = by * BM + row;
-            #pragma unroll
-            for (int c = 0; c < C_COLS; c += C_VEC) {
-                const int col = C_col(c), n = bx * BN + col;
-                store_vector<C_VEC>(&C[m * N + n], &C_local[r][c]);
-            }
-        }
-    } else {
-        #pragma unroll
-        for (int r = 0; r < C_ROWS; ++r) {
-            const int row = C_row(r), m = by * BM + row;
-            #pragma unroll
-            for (int c = 0; c < C_COLS; c += C_VEC) {
-                const int col = C_col(c), n = bx * BN + col;
-                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
-            }
+        for (int c = 0; c < C_COLS; c += C_VEC) {
+            const int col = C_col(c), n = bx * BN + col;
+            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
         }
     }
 }
@@ -303,8 +285,8 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     {"name": "B", "dtype": "float32", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
-//   "map": {"13": [189, 191], "17": [192, 196], "19": [197, 216], "20": [217, 237], "18": [238,
-//     249], "21": [250, 272], "22": [273, 295]}}
+//   "map": {"13": [198, 200], "17": [201, 205], "19": [206, 218], "20": [219, 232], "18": [233,
+//     244], "21": [245, 267], "22": [268, 277]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -375,18 +357,15 @@ static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<flo
             auto C_local = std::make_unique<double[][BN]>(BM);
             // 06_gemm.py:17  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 06_gemm.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 06_gemm.py:19  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 06_gemm.py:20  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
+                    for (int j = 0; j < BN; ++j) B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
                 // 06_gemm.py:21  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
@@ -395,8 +374,7 @@ static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<flo
             }
             // 06_gemm.py:22  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

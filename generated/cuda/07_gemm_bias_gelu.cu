@@ -131,6 +131,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -147,10 +154,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -168,38 +177,38 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
 
 // Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
+// eight rows below each other are in different banks. Columns a SPAN apart stay a SPAN apart.
 template <class T, int COLS> __device__ int swizzle(int row, int col)
 {
     constexpr int PIECE = 16 / sizeof(T);
     constexpr int PIECES = COLS / PIECE;
     constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+    constexpr int SPAN = GROUP * PIECE;
+    return col / SPAN * SPAN + (col % SPAN ^ row / (8 / GROUP) % GROUP * PIECE);
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -208,10 +217,11 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 // The column of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -247,56 +257,37 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
     // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 07_gemm_bias_gelu.py:20  bias_local = T.alloc_fragment((BN,), "float32")
-    float bias_local[C_COLS];
-    float C_local[C_ROWS][C_COLS] = {};       // 07_gemm_bias_gelu.py:21  T.clear(C_local)
+    float bias_local[C_COLS];             // 07_gemm_bias_gelu.py:20  bias_local = T.alloc_f ...
+    float C_local[C_ROWS][C_COLS] = {};   // 07_gemm_bias_gelu.py:21  T.clear(C_local)
 
     const int steps = (K + BK - 1) / BK;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
         // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
                 copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
-                                  &A[m * K + k]);
+                                  &A[m * K + k], m < M ? K - k : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
-                                  &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
-        // the whole tile exists
-        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
                 copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
-                                  &B[k * N + n]);
+                                  &B[k * N + n], k < K ? N - n : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BN, col = e % BN;
-                const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
-                                  &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
 
     // Operands of two mma steps: one is multiplied while the next is on its way.
@@ -393,9 +384,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:01015f8592326aef",
-//   "map": {"16": [247, 249], "20": [250, 251], "21": [252, 256], "23": [257, 278], "24": [279,
-//     321], "22": [322, 333], "25": [334, 359], "26": [360, 366], "27": [367, 375], "29": [376,
-//     385]}}
+//   "map": {"16": [257, 259], "20": [260, 260], "21": [261, 265], "23": [266, 278], "24": [279,
+//     312], "22": [313, 324], "25": [325, 350], "26": [351, 357], "27": [358, 366], "29": [367,
+//     376]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -491,18 +482,15 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto bias_local = std::make_unique<double[]>(BN);
             // 07_gemm_bias_gelu.py:21  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
+                    for (int j = 0; j < BN; ++j) B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
                 // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
@@ -510,8 +498,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
             // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
-            for (int i = 0; i < BN; ++i)
-                bias_local[i] = bias[{bx * BN + i}];
+            for (int i = 0; i < BN; ++i) bias_local[i] = bias[{bx * BN + i}];
             // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
@@ -520,8 +507,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                 }
             // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

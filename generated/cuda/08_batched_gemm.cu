@@ -89,6 +89,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -105,10 +112,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -126,25 +135,24 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
@@ -174,52 +182,36 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
     // 08_batched_gemm.py:13  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), batch, th ...
     const int bx = blockIdx.x, by = blockIdx.y, bz = blockIdx.z;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 08_batched_gemm.py:17  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};   // 08_batched_gemm.py:17  T.clear(C_local)
 
     const int steps = (K + BK - 1) / BK;
     auto load_stage = [&](int ko) {
         const int stage = ko % STAGES;
         // 08_batched_gemm.py:19  T.copy(A[bz, by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[(bz * M + m) * K + k]);
-            }
-        } else {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
                 copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[(bz * M + m) * K + k], m < M
-                                  ? K - k : 0);
+                                  ? K - k : 0, whole);
             }
-        }
+        });
 
         // 08_batched_gemm.py:20  T.copy(B[bz, bx * BN, ko * BK], B_shared)
-        // the whole tile exists
-        if (bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0 && is_aligned<B_VEC>(B)) {
-            #pragma unroll
-            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BK, col = e % BK;
-                const int n = bx * BN + row, k = ko * BK + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[(bz * N + n) * K + k]);
-            }
-        } else {
+        in_two_versions(bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
                 copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[(bz * N + n) * K + k], n < N
-                                  ? K - k : 0);
+                                  ? K - k : 0, whole);
             }
-        }
+        });
     };
 
     // 08_batched_gemm.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
@@ -279,8 +271,8 @@ batched_matmul(const float* __restrict__ A, const float* __restrict__ B, float* 
 //     {"name": "C", "dtype": "float32", "shape": ["batch", "M", "N"], "access": "write"}],
 //   "sizes": ["batch", "M", "K", "N"], "source": "08_batched_gemm.py:10",
 //   "ir": "sha256:0eac90072dcf5712",
-//   "map": {"13": [174, 176], "17": [177, 181], "19": [182, 202], "20": [203, 224], "18": [225,
-//     236], "21": [237, 259], "22": [260, 270]}}
+//   "map": {"13": [182, 184], "17": [185, 189], "19": [190, 202], "20": [203, 216], "18": [217,
+//     228], "21": [229, 251], "22": [252, 262]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -352,8 +344,7 @@ static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<flo
                 auto C_local = std::make_unique<double[][BN]>(BM);
                 // 08_batched_gemm.py:17  T.clear(C_local)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
                 // 08_batched_gemm.py:18  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=2):
                 for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                     // 08_batched_gemm.py:19  T.copy(A[bz, by * BM, ko * BK], A_shared)

@@ -6,7 +6,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN matmul.cu -o matmul && ./matmul
 //
 // Work    2*M*K*N flop, 2*(M*K + K*N + M*N) bytes.
-// Shared  98304 bytes = A_shared 65536 + B_shared 32768.  256 threads.
+// Shared  100352 bytes = A_shared 65536 + B_shared 34816.  256 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 256;        // rows of A_shared and C_local
@@ -15,6 +15,7 @@ constexpr int BK = 32;         // columns of A_shared; rows of B_shared
 constexpr int stages = 4;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int threads = 256;   // threads of a block
 constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
+constexpr int B_PAD = 8;       // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 8;       // elements of A_shared in one access: 1, 2, 4 or 8
 constexpr int B_VEC = 8;       // elements of B_shared in one access: 1, 2, 4 or 8
 constexpr int MIN_BLOCKS = 1;  // blocks at once on an SM: bounds a thread's registers
@@ -38,11 +39,12 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
 static_assert(2 * A_VEC <= 16 && 2 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BK * BN % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BN % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && BN % B_VEC == 0 && (BN + B_PAD) % B_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(2 * A_VEC >= 4 && 2 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * BK % 16 == 0 && 2 * BN % 16 == 0,
+static_assert(2 * BK % 16 == 0 && 2 * (BN + B_PAD) % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
@@ -132,6 +134,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -148,10 +157,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -169,38 +180,38 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
 
 // Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
+// eight rows below each other are in different banks. Columns a SPAN apart stay a SPAN apart.
 template <class T, int COLS> __device__ int swizzle(int row, int col)
 {
     constexpr int PIECE = 16 / sizeof(T);
     constexpr int PIECES = COLS / PIECE;
     constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+    constexpr int SPAN = GROUP * PIECE;
+    return col / SPAN * SPAN + (col % SPAN ^ row / (8 / GROUP) % GROUP * PIECE);
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -209,10 +220,11 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 // The column of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -224,9 +236,9 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
     alignas(16) float16 A_shared[stages][BM][BK];
-    alignas(16) float16 B_shared[stages][BK][BN];
+    alignas(16) float16 B_shared[stages][BK][BN + B_PAD];
 };
-constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BK * BN;
+constexpr int SMEM_BYTES = 2 * stages * BM * BK + 2 * stages * BK * (BN + B_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -248,54 +260,36 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
     // 09_gemm_tensor_core.py:32  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:36  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};   // 09_gemm_tensor_core.py:36  T.clear(C_local)
 
     const int steps = (K + BK - 1) / BK;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
         // 09_gemm_tensor_core.py:38  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
                 copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
-                                  &A[m * K + k]);
+                                  &A[m * K + k], m < M ? K - k : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
-                                  &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 09_gemm_tensor_core.py:39  T.copy(B[ko * BK, bx * BN], B_shared)
-        // the whole tile exists
-        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
-                                  &B[k * N + n]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BN, col = e % BN;
-                const int k = ko * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
-                                  &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
 
     // Operands of two mma steps: one is multiplied while the next is on its way.
@@ -312,8 +306,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
         for (int j = 0; j < C_TILES_N; j += 2) {
             const int row = k + lane % 16;
             const int col = (j + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-            ldmatrix_x4_transposed(b[set][j],
-                                   &s.B_shared[stage][row][swizzle<float16, BN>(row, col)]);
+            ldmatrix_x4_transposed(b[set][j], &s.B_shared[stage][row][col]);
         }
     };
 
@@ -367,14 +360,15 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 }
 
 // tilegen-launch: {"entry": "matmul", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "stages", "threads", "WARPS_N", "A_VEC", "B_VEC", "MIN_BLOCKS"],
-//   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "stages", "threads", "WARPS_N", "B_PAD", "A_VEC", "B_VEC",
+//     "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS",
+//   "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float16", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:dab5a137b65fed93",
-//   "map": {"32": [248, 250], "36": [251, 255], "38": [256, 277], "39": [278, 319], "37": [320,
-//     331], "40": [332, 356], "41": [357, 366]}}
+//   "map": {"32": [260, 262], "36": [263, 267], "38": [268, 280], "39": [281, 312], "37": [313,
+//     324], "40": [325, 349], "41": [350, 359]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -469,19 +463,16 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto C_local = std::make_unique<double[][BN]>(BM);
             // 09_gemm_tensor_core.py:36  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 09_gemm_tensor_core.py:37  for ko in T.Pipelined(T.ceildiv(K, BK),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 09_gemm_tensor_core.py:38  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 09_gemm_tensor_core.py:39  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
+                    for (int j = 0; j < BN; ++j) B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
                 // 09_gemm_tensor_core.py:40  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
@@ -490,8 +481,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             }
             // 09_gemm_tensor_core.py:41  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

@@ -382,7 +382,6 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
     Smem& s = *reinterpret_cast<Smem*>(shared);
 
     const int steps = (K + BK - 1) / BK;
-
     // 09_gemm_tensor_core.py:32  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
     const int columns = (N + BN - 1) / BN;
     const int rows = ((M + BM - 1) / BM + CLUSTER - 1) / CLUSTER;
@@ -469,7 +468,7 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
     for (int tile = blockIdx.x / CLUSTER; tile < tiles; tile += gridDim.x / CLUSTER) {
         const Place place = tile_in_rows<PANEL>(tile, columns, rows);
         const int bx = place.x, by = place.y * CLUSTER + rank;
-        float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:36  T.clear(C_local)
+        float C_local[C_ROWS][C_COLS] = {};   // 09_gemm_tensor_core.py:36  T.clear(C_local)
         // 09_gemm_tensor_core.py:37  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
         for (int ko = 0; ko < steps; ++ko, slot.next()) {
             const int stage = slot.stage;
@@ -521,8 +520,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:1e8433413381ccb5",
-//   "map": {"32": [386, 416], "38": [417, 422], "39": [423, 440], "41": [441, 471], "36": [472,
-//     472], "37": [473, 476], "40": [477, 510]}}
+//   "map": {"32": [385, 415], "38": [416, 421], "39": [422, 439], "41": [440, 470], "36": [471,
+//     471], "37": [472, 475], "40": [476, 509]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -618,19 +617,16 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto C_local = std::make_unique<double[][BN]>(BM);
             // 09_gemm_tensor_core.py:36  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 09_gemm_tensor_core.py:37  for ko in T.Pipelined(T.ceildiv(K, BK),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 09_gemm_tensor_core.py:38  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 09_gemm_tensor_core.py:39  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
+                    for (int j = 0; j < BN; ++j) B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
                 // 09_gemm_tensor_core.py:40  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
@@ -639,8 +635,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             }
             // 09_gemm_tensor_core.py:41  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

@@ -8,7 +8,7 @@
 //
 // Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     4*(heads*queries*D + heads*keys*D) bytes.
-// Shared  49152 bytes = Q_shared 16384 + K_shared 16384 + V_shared 16384.  128 threads.
+// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and rescale
@@ -18,6 +18,9 @@ constexpr int D = 64;          // columns of Q_shared, K_shared and V_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int threads = 128;   // threads of a block
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
+constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
+constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
+constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
@@ -46,12 +49,15 @@ static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
               && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
+              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(2 * (D + Q_PAD) % 16 == 0 && 2 * (D + K_PAD) % 16 == 0 && 2 * (D + V_PAD) % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -156,6 +162,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -163,6 +176,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -173,64 +207,36 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
-template <class T, int COLS> __device__ int swizzle(int row, int col)
-{
-    constexpr int PIECE = 16 / sizeof(T);
-    constexpr int PIECES = COLS / PIECE;
-    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
+}
+
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
 }
 
 __device__ float infinity() { return float_of(0x7f800000); }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
@@ -241,6 +247,15 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 
 // The column of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
+
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
 
 template <class T> __device__ T max_of(T x, T other) { return x > other ? x : other; }
 
@@ -268,10 +283,11 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     return x;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -282,11 +298,12 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 Q_shared[BM][D];
-    alignas(16) float16 K_shared[stages][BN][D];
-    alignas(16) float16 V_shared[stages][BN][D];
+    alignas(16) float16 Q_shared[BM][D + Q_PAD];
+    alignas(16) float16 K_shared[stages][BN][D + K_PAD];
+    alignas(16) float16 V_shared[stages][BN][D + V_PAD];
 };
-constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
+constexpr int SMEM_BYTES =
+    2 * BM * (D + Q_PAD) + 2 * stages * BN * (D + K_PAD) + 2 * stages * BN * (D + V_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -312,93 +329,53 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
     // 10_flash_attention.py:19  with T.Kernel(T.ceildiv(queries, BM), heads, threads=thr ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 10_flash_attention.py:23  S_local = T.alloc_fragment((BM, BN), "float32")
-    float S_local[S_ROWS][S_COLS];
-
-    // 10_flash_attention.py:24  P_local = T.alloc_fragment((BM, BN), "float16")
-    float16 P_local[S_ROWS][S_COLS];
-
-    // 10_flash_attention.py:26  row_max = T.alloc_fragment((BM,), "float32")
-    float row_max[S_ROWS];
-
-    // 10_flash_attention.py:27  old_max = T.alloc_fragment((BM,), "float32")
-    float old_max[S_ROWS];
-
-    // 10_flash_attention.py:28  rescale = T.alloc_fragment((BM,), "float32")
-    float rescale[S_ROWS];
-
-    // 10_flash_attention.py:30  block_sum = T.alloc_fragment((BM,), "float32")
-    float block_sum[S_ROWS];
-
-    // 10_flash_attention.py:31  scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     #  ...
-    const float scale = 1.442695f / sqrtf(float(D));
+    float S_local[S_ROWS][S_COLS];        // 10_flash_attention.py:23  S_local = T.alloc_fra ...
+    float16 P_local[S_ROWS][S_COLS];      // 10_flash_attention.py:24  P_local = T.alloc_fra ...
+    float row_max[S_ROWS];                // 10_flash_attention.py:26  row_max = T.alloc_fra ...
+    float old_max[S_ROWS];                // 10_flash_attention.py:27  old_max = T.alloc_fra ...
+    float rescale[S_ROWS];                // 10_flash_attention.py:28  rescale = T.alloc_fra ...
+    float block_sum[S_ROWS];              // 10_flash_attention.py:30  block_sum = T.alloc_f ...
+    const float scale = 1.442695f / sqrtf(float(D));  // 10_flash_attention.py:31  scale = 1 ...
 
     // 10_flash_attention.py:32  T.copy(Q[by, bx * BM, 0], Q_shared)
-    if (bx * BM + BM <= queries && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
+    in_two_versions(bx * BM + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
             const int e = first + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = bx * BM + row;
-            copy_vector<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
-                               &Q[(by * queries + Q_row) * D + col]);
+            copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * D + col],
+                               Q_row < queries ? Q_VEC : 0, whole);
         }
-    } else {
-        #pragma unroll
-        for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
-            const int e = first + threadIdx.x * Q_VEC, row = e / D;
-            const int col = e % D, Q_row = bx * BM + row;
-            copy_inside<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
-                               &Q[(by * queries + Q_row) * D + col], Q_row < queries ? Q_VEC : 0);
-        }
-    }
-    float O_local[S_ROWS][O_COLS] = {};       // 10_flash_attention.py:33  T.clear(O_local)
-    float row_sum[S_ROWS] = {};               // 10_flash_attention.py:34  T.clear(row_sum)
+    });
 
-    // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-    #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_max[e] = -infinity();
+    float O_local[S_ROWS][O_COLS] = {};   // 10_flash_attention.py:33  T.clear(O_local)
+    float row_sum[S_ROWS] = {};           // 10_flash_attention.py:34  T.clear(row_sum)
+    fill(row_max, -infinity());           // 10_flash_attention.py:35  T.fill(row_max, -T.in ...
 
     const int steps = (keys + BN - 1) / BN;
     auto load_stage = [&](int kb) {
         const int stage = kb % stages;
         // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
-        if (kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {  // the whole tile exists
+        in_two_versions(kb * BN + BN <= keys && is_aligned<K_VEC>(K), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
                 const int e = first + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &K[(by * keys + K_row) * D + col]);
+                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(by * keys + K_row) * D + col],
+                                  K_row < keys ? K_VEC : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
-                const int e = first + threadIdx.x * K_VEC, row = e / D;
-                const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &K[(by * keys + K_row) * D + col], K_row < keys ? K_VEC : 0);
-            }
-        }
+        });
 
         // 10_flash_attention.py:38  T.copy(V[by, kb * BN, 0], V_shared)
-        if (kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {  // the whole tile exists
+        in_two_versions(kb * BN + BN <= keys && is_aligned<V_VEC>(V), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
                 const int e = first + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &V[(by * keys + V_row) * D + col]);
+                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(by * keys + V_row) * D + col],
+                                  V_row < keys ? V_VEC : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
-                const int e = first + threadIdx.x * V_VEC, row = e / D;
-                const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &V[(by * keys + V_row) * D + col], V_row < keys ? V_VEC : 0);
-            }
-        }
+        });
     };
 
     // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), num_stages=st ...
@@ -417,7 +394,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             const int row =
                 (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 16 * 8;
-            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][swizzle<float16, D>(row, col)]);
+            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][col]);
         }
     }
 
@@ -426,10 +403,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         __syncthreads();  // why: stage kb is complete, and nobody still reads the one before
         const int stage = kb % stages;
         // 10_flash_attention.py:39  T.gemm(Q_shared, K_shared, S_local, transpose_B=True, cl ...
-        #pragma unroll
-        for (int tile_m = 0; tile_m < 2 * S_TILES_M; ++tile_m)
-            #pragma unroll
-            for (int tile_n = 0; tile_n < 2 * S_TILES_N; ++tile_n) S_local[tile_m][tile_n] = 0;
+        fill(S_local, 0);
         #pragma unroll
         for (int k = 0; k < D; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
@@ -439,7 +413,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -465,18 +439,14 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                 }
         }
 
-        // 10_flash_attention.py:43  T.copy(row_max, old_max)
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            old_max[e] = row_max[e];
+        copy_registers(row_max, old_max);     // 10_flash_attention.py:43  T.copy(row_max, old_max)
 
         // 10_flash_attention.py:44  T.reduce_max(S_local, row_max, dim=1, clear=False)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = -infinity();
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial = fmaxf(partial, S_local[r][c]);
+            for (int c = 0; c < S_COLS; ++c) partial = fmaxf(partial, S_local[r][c]);
             row_max[r] = fmaxf(row_max[r], max_in_warp<THREADS_N>(partial));
         }
 
@@ -490,8 +460,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int r = 0; r < S_ROWS; ++r) {
             if (rescale[r] != 1.0f)
                 #pragma unroll
-                for (int c = 0; c < O_COLS; ++c)
-                    O_local[r][c] *= rescale[r];
+                for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= rescale[r];
         }
 
         // 10_flash_attention.py:50  for i, j in T.Parallel(BM, BN):
@@ -506,22 +475,15 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = 0.0f;
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial += S_local[r][c];
+            for (int c = 0; c < S_COLS; ++c) partial += S_local[r][c];
             block_sum[r] = partial;
         }
 
         // 10_flash_attention.py:53  for i in T.Parallel(BM):
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
+        for (int e = 0; e < S_ROWS; ++e) row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
 
-        // 10_flash_attention.py:55  T.copy(S_local, P_local)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                P_local[r][c] = S_local[r][c];
+        copy_registers(S_local, P_local);     // 10_flash_attention.py:55  T.copy(S_local, P_local)
 
         // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
         #pragma unroll
@@ -537,8 +499,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int tile_n = 0; tile_n < O_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n],
-                                       &s.V_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4_transposed(b[tile_n], &s.V_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -548,17 +509,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                                      &O_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
     }
+
     // why: each thread has the sum of its own columns until here; the threads of a row meet once
     #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
+    for (int e = 0; e < S_ROWS; ++e) row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
 
     // 10_flash_attention.py:57  for i, j in T.Parallel(BM, D):
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r)
         #pragma unroll
-        for (int c = 0; c < O_COLS; ++c)
-            O_local[r][c] *= 1.0f / row_sum[r];
+        for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= 1.0f / row_sum[r];
 
     // 10_flash_attention.py:59  T.copy(O_local, O[by, bx * BM, 0])
     #pragma unroll
@@ -574,21 +534,21 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 }
 
 // tilegen-launch: {"entry": "attention", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "threads", "WARPS_N", "Q_VEC", "K_VEC", "V_VEC",
-//     "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "threads", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD", "Q_VEC",
+//     "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:0c23cfa3f1edbfd2",
-//   "map": {"19": [312, 314], "23": [315, 317], "24": [318, 320], "26": [321, 323], "27": [324,
-//     326], "28": [327, 329], "30": [330, 332], "31": [333, 335], "32": [336, 353], "33": [354,
-//     354], "34": [355, 356], "35": [357, 364], "37": [365, 383], "38": [384, 403], "36": [404,
-//     427], "39": [428, 455], "40": [456, 457], "41": [458, 467], "43": [468, 472], "44": [473,
-//     482], "45": [483, 487], "47": [488, 496], "50": [497, 503], "52": [504, 513], "53": [514,
-//     518], "55": [519, 525], "56": [526, 555], "57": [556, 562], "59": [563, 573]}}
+//   "map": {"19": [329, 331], "23": [332, 332], "24": [333, 333], "26": [334, 334], "27": [335,
+//     335], "28": [336, 336], "30": [337, 337], "31": [338, 339], "32": [340, 350], "33": [351,
+//     351], "34": [352, 352], "35": [353, 357], "37": [358, 368], "38": [369, 380], "36": [381,
+//     404], "39": [405, 429], "40": [430, 431], "41": [432, 441], "43": [442, 443], "44": [444,
+//     452], "45": [453, 457], "47": [458, 465], "50": [466, 472], "52": [473, 481], "53": [482,
+//     485], "55": [486, 487], "56": [488, 516], "57": [517, 522], "59": [523, 533]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -694,32 +654,25 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             const double scale = 1.442695 / std::sqrt(double(D));
             // 10_flash_attention.py:32  T.copy(Q[by, bx * BM, 0], Q_shared)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    Q_shared[i][j] = Q[{by, bx * BM + i, j}];
+                for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, bx * BM + i, j}];
             // 10_flash_attention.py:33  T.clear(O_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
             // 10_flash_attention.py:34  T.clear(row_sum)
-            for (int i = 0; i < BM; ++i)
-                row_sum[i] = 0.0;
+            for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
             // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-            for (int i = 0; i < BM; ++i)
-                row_max[i] = -INFINITY;
+            for (int i = 0; i < BM; ++i) row_max[i] = -INFINITY;
             // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), ...
             for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
                 // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        K_shared[i][j] = K[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:38  T.copy(V[by, kb * BN, 0], V_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        V_shared[i][j] = V[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:39  T.gemm(Q_shared, K_shared, S_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
                         for (int k = 0; k < D; ++k)
@@ -732,13 +685,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             S_local[i][j] = kb * BN + j < keys ? S_local[i][j] : -INFINITY;
                 }
                 // 10_flash_attention.py:43  T.copy(row_max, old_max)
-                for (int i = 0; i < BM; ++i)
-                    old_max[i] = row_max[i];
+                for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                 // 10_flash_attention.py:44  T.reduce_max(S_local, row_max, dim=1, clear=False)
                 for (int i = 0; i < BM; ++i) {
                     double largest = row_max[i];
-                    for (int j = 0; j < BN; ++j)
-                        largest = std::fmax(largest, S_local[i][j]);
+                    for (int j = 0; j < BN; ++j) largest = std::fmax(largest, S_local[i][j]);
                     row_max[i] = largest;
                 }
                 // 10_flash_attention.py:45  for i in T.Parallel(BM):
@@ -757,13 +708,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:52  T.reduce_sum(S_local, block_sum, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     double sum = 0.0;
-                    for (int j = 0; j < BN; ++j)
-                        sum += S_local[i][j];
+                    for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                     block_sum[i] = sum;
                 }
                 // 10_flash_attention.py:53  for i in T.Parallel(BM):
-                for (int i = 0; i < BM; ++i)
-                    row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                for (int i = 0; i < BM; ++i) row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
                 // 10_flash_attention.py:55  T.copy(S_local, P_local)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -771,17 +720,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                        for (int j = 0; j < D; ++j) O_local[i][j] += P_local[i][k] * V_shared[k][j];
             }
             // 10_flash_attention.py:57  for i, j in T.Parallel(BM, D):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] *= 1.0 / row_sum[i];
+                for (int j = 0; j < D; ++j) O_local[i][j] *= 1.0 / row_sum[i];
             // 10_flash_attention.py:59  T.copy(O_local, O[by, bx * BM, 0])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O.set({by, bx * BM + i, j}, O_local[i][j]);
+                for (int j = 0; j < D; ++j) O.set({by, bx * BM + i, j}, O_local[i][j]);
         }
 }
 

@@ -359,6 +359,15 @@ template <int PANEL> __device__ Place tile_in_rows(unsigned tile, unsigned colum
     return {int(along), int(across)};
 }
 
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
+}
+
 __device__ float infinity() { return float_of(0x7f800000); }
 
 // How wgmma finds an operand in shared memory: rows of 128 bytes whose 16-byte pieces are
@@ -376,6 +385,15 @@ __device__ unsigned long long rows_operand(const T* tile, int row, int k)
 {
     constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
     return matrix_descriptor(tile, 16) + ((k / PIECE * ROWS + row) * PIECE + k % PIECE) / CHUNK;
+}
+
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
 }
 
 template <class T> __device__ T max_of(T x, T other) { return x > other ? x : other; }
@@ -461,7 +479,6 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
     Smem& s = *reinterpret_cast<Smem*>(shared);
 
     const int steps = (keys + BN - 1) / BN;
-
     // 10_flash_attention.py:19  with T.Kernel(T.ceildiv(queries, BM), heads, threads=thr ...
     const int columns = ((queries + BM - 1) / BM + CLUSTER - 1) / CLUSTER;
     const int rows = heads;
@@ -533,26 +550,16 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
     for (int tile = blockIdx.x / CLUSTER; tile < tiles; tile += gridDim.x / CLUSTER) {
         const Place place = tile_in_rows<PANEL>(tile, columns, rows);
         const int bx = place.x * CLUSTER + rank, by = place.y;
-        // 10_flash_attention.py:23  S_local = T.alloc_fragment((BM, BN), "float32")
-        float S_local[S_ROWS][S_COLS];
-        // 10_flash_attention.py:24  P_local = T.alloc_fragment((BM, BN), "float16")
-        float16 P_local[S_ROWS][S_COLS];
-        // 10_flash_attention.py:26  row_max = T.alloc_fragment((BM,), "float32")
-        float row_max[S_ROWS];
-        // 10_flash_attention.py:27  old_max = T.alloc_fragment((BM,), "float32")
-        float old_max[S_ROWS];
-        // 10_flash_attention.py:28  rescale = T.alloc_fragment((BM,), "float32")
-        float rescale[S_ROWS];
-        // 10_flash_attention.py:30  block_sum = T.alloc_fragment((BM,), "float32")
-        float block_sum[S_ROWS];
-        // 10_flash_attention.py:31  scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     #  ...
-        const float scale = 1.442695f / sqrtf(float(D));
-        float O_local[S_ROWS][O_COLS] = {};       // 10_flash_attention.py:33  T.clear(O_local)
-        float row_sum[S_ROWS] = {};               // 10_flash_attention.py:34  T.clear(row_sum)
-        // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_max[e] = -infinity();
+        float S_local[S_ROWS][S_COLS];        // 10_flash_attention.py:23  S_local = T.alloc_fra ...
+        float16 P_local[S_ROWS][S_COLS];      // 10_flash_attention.py:24  P_local = T.alloc_fra ...
+        float row_max[S_ROWS];                // 10_flash_attention.py:26  row_max = T.alloc_fra ...
+        float old_max[S_ROWS];                // 10_flash_attention.py:27  old_max = T.alloc_fra ...
+        float rescale[S_ROWS];                // 10_flash_attention.py:28  rescale = T.alloc_fra ...
+        float block_sum[S_ROWS];              // 10_flash_attention.py:30  block_sum = T.alloc_f ...
+        const float scale = 1.442695f / sqrtf(float(D));  // 10_flash_attention.py:31  scale = 1 ...
+        float O_local[S_ROWS][O_COLS] = {};   // 10_flash_attention.py:33  T.clear(O_local)
+        float row_sum[S_ROWS] = {};           // 10_flash_attention.py:34  T.clear(row_sum)
+        fill(row_max, -infinity());           // 10_flash_attention.py:35  T.fill(row_max, -T.in ...
         // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), num_stages=st ...
         mbarrier_wait(&s.ready, turn.phase);
         for (int kb = 0; kb < steps; ++kb, slot.next()) {
@@ -586,17 +593,14 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
             }
 
             // 10_flash_attention.py:43  T.copy(row_max, old_max)
-            #pragma unroll
-            for (int e = 0; e < S_ROWS; ++e)
-                old_max[e] = row_max[e];
+            copy_registers(row_max, old_max);
 
             // 10_flash_attention.py:44  T.reduce_max(S_local, row_max, dim=1, clear=False)
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r) {
                 float partial = -infinity();
                 #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    partial = fmaxf(partial, S_local[r][c]);
+                for (int c = 0; c < S_COLS; ++c) partial = fmaxf(partial, S_local[r][c]);
                 row_max[r] = fmaxf(row_max[r], max_in_warp<THREADS_N>(partial));
             }
 
@@ -610,8 +614,7 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
             for (int r = 0; r < S_ROWS; ++r) {
                 if (rescale[r] != 1.0f)
                     #pragma unroll
-                    for (int c = 0; c < O_COLS; ++c)
-                        O_local[r][c] *= rescale[r];
+                    for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= rescale[r];
             }
 
             // 10_flash_attention.py:50  for i, j in T.Parallel(BM, BN):
@@ -626,22 +629,16 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
             for (int r = 0; r < S_ROWS; ++r) {
                 float partial = 0.0f;
                 #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    partial += S_local[r][c];
+                for (int c = 0; c < S_COLS; ++c) partial += S_local[r][c];
                 block_sum[r] = partial;
             }
 
             // 10_flash_attention.py:53  for i in T.Parallel(BM):
             #pragma unroll
-            for (int e = 0; e < S_ROWS; ++e)
-                row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
+            for (int e = 0; e < S_ROWS; ++e) row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
 
             // 10_flash_attention.py:55  T.copy(S_local, P_local)
-            #pragma unroll
-            for (int r = 0; r < S_ROWS; ++r)
-                #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    P_local[r][c] = S_local[r][c];
+            copy_registers(S_local, P_local);
 
             // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
             unsigned a[S_TILES_M][BN / MMA_K][4];
@@ -672,14 +669,12 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
         // why: each thread has the sum of its own columns until here; the threads of a row meet
         //     once
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
+        for (int e = 0; e < S_ROWS; ++e) row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
         // 10_flash_attention.py:57  for i, j in T.Parallel(BM, D):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < O_COLS; ++c)
-                O_local[r][c] *= 1.0f / row_sum[r];
+            for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= 1.0f / row_sum[r];
         // 10_flash_attention.py:59  T.copy(O_local, O[by, bx * BM, 0])
         #pragma unroll
         for (int piece = 0; piece < O_PIECES; ++piece) {
@@ -727,12 +722,12 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
 //     {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"], "access": "write",
 //     "align": 16, "box": ["1", "64", "PIECE"]}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:80ff9e7b2116274f",
-//   "map": {"19": [465, 496], "32": [497, 506], "37": [507, 514], "38": [515, 535], "23": [536,
-//     537], "24": [538, 539], "26": [540, 541], "27": [542, 543], "28": [544, 545], "30": [546,
-//     547], "31": [548, 549], "33": [550, 550], "34": [551, 551], "35": [552, 555], "36": [556,
-//     560], "39": [561, 575], "40": [576, 577], "41": [578, 587], "43": [588, 592], "44": [593,
-//     602], "45": [603, 607], "47": [608, 616], "50": [617, 623], "52": [624, 633], "53": [634,
-//     638], "55": [639, 645], "56": [646, 676], "57": [677, 682], "59": [683, 714]}}
+//   "map": {"19": [482, 513], "32": [514, 523], "37": [524, 531], "38": [532, 552], "23": [553,
+//     553], "24": [554, 554], "26": [555, 555], "27": [556, 556], "28": [557, 557], "30": [558,
+//     558], "31": [559, 559], "33": [560, 560], "34": [561, 561], "35": [562, 562], "36": [563,
+//     567], "39": [568, 582], "40": [583, 584], "41": [585, 594], "43": [595, 597], "44": [598,
+//     606], "45": [607, 611], "47": [612, 619], "50": [620, 626], "52": [627, 635], "53": [636,
+//     639], "55": [640, 642], "56": [643, 672], "57": [673, 677], "59": [678, 709]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -839,32 +834,25 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             const double scale = 1.442695 / std::sqrt(double(D));
             // 10_flash_attention.py:32  T.copy(Q[by, bx * BM, 0], Q_shared)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    Q_shared[i][j] = Q[{by, bx * BM + i, j}];
+                for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, bx * BM + i, j}];
             // 10_flash_attention.py:33  T.clear(O_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
             // 10_flash_attention.py:34  T.clear(row_sum)
-            for (int i = 0; i < BM; ++i)
-                row_sum[i] = 0.0;
+            for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
             // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-            for (int i = 0; i < BM; ++i)
-                row_max[i] = -INFINITY;
+            for (int i = 0; i < BM; ++i) row_max[i] = -INFINITY;
             // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), ...
             for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
                 // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        K_shared[i][j] = K[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:38  T.copy(V[by, kb * BN, 0], V_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        V_shared[i][j] = V[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:39  T.gemm(Q_shared, K_shared, S_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
                         for (int k = 0; k < D; ++k)
@@ -877,13 +865,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             S_local[i][j] = kb * BN + j < keys ? S_local[i][j] : -INFINITY;
                 }
                 // 10_flash_attention.py:43  T.copy(row_max, old_max)
-                for (int i = 0; i < BM; ++i)
-                    old_max[i] = row_max[i];
+                for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                 // 10_flash_attention.py:44  T.reduce_max(S_local, row_max, dim=1, clear=False)
                 for (int i = 0; i < BM; ++i) {
                     double largest = row_max[i];
-                    for (int j = 0; j < BN; ++j)
-                        largest = std::fmax(largest, S_local[i][j]);
+                    for (int j = 0; j < BN; ++j) largest = std::fmax(largest, S_local[i][j]);
                     row_max[i] = largest;
                 }
                 // 10_flash_attention.py:45  for i in T.Parallel(BM):
@@ -902,13 +888,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:52  T.reduce_sum(S_local, block_sum, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     double sum = 0.0;
-                    for (int j = 0; j < BN; ++j)
-                        sum += S_local[i][j];
+                    for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                     block_sum[i] = sum;
                 }
                 // 10_flash_attention.py:53  for i in T.Parallel(BM):
-                for (int i = 0; i < BM; ++i)
-                    row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                for (int i = 0; i < BM; ++i) row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
                 // 10_flash_attention.py:55  T.copy(S_local, P_local)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -916,17 +900,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                        for (int j = 0; j < D; ++j) O_local[i][j] += P_local[i][k] * V_shared[k][j];
             }
             // 10_flash_attention.py:57  for i, j in T.Parallel(BM, D):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] *= 1.0 / row_sum[i];
+                for (int j = 0; j < D; ++j) O_local[i][j] *= 1.0 / row_sum[i];
             // 10_flash_attention.py:59  T.copy(O_local, O[by, bx * BM, 0])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O.set({by, bx * BM + i, j}, O_local[i][j]);
+                for (int j = 0; j < D; ++j) O.set({by, bx * BM + i, j}, O_local[i][j]);
         }
 }
 

@@ -135,6 +135,13 @@ template <int PANEL> __device__ void row_panels(int& x, int& y)
     y = first + within % count;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -151,10 +158,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -172,38 +181,38 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
 
 // Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
+// eight rows below each other are in different banks. Columns a SPAN apart stay a SPAN apart.
 template <class T, int COLS> __device__ int swizzle(int row, int col)
 {
     constexpr int PIECE = 16 / sizeof(T);
     constexpr int PIECES = COLS / PIECE;
     constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+    constexpr int SPAN = GROUP * PIECE;
+    return col / SPAN * SPAN + (col % SPAN ^ row / (8 / GROUP) % GROUP * PIECE);
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -218,10 +227,11 @@ template <int PITCH, class T> __device__ unsigned gather_pair(const T* first)
     return first[0].bits | unsigned(first[PITCH].bits) << 16;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -259,50 +269,34 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
     // 11_gemm_level3.py:18  T.use_swizzle(8)
     row_panels<PANEL>(bx, by);
 
-    float C_local[C_ROWS][C_COLS] = {};       // 11_gemm_level3.py:19  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};   // 11_gemm_level3.py:19  T.clear(C_local)
 
     const int steps = (K + block_K - 1) / block_K;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
         // 11_gemm_level3.py:21  T.copy_async(A[by * block_M, ko * block_K], A_shared)
-        // the whole tile exists
-        if (by * block_M + block_M <= M && ko * block_K + block_K <= K && K % A_VEC == 0
-            && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * block_M + block_M <= M && ko * block_K + block_K <= K
+                        && K % A_VEC == 0 && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < block_M * block_K; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / block_K, col = e % block_K;
                 const int m = by * block_M + row, k = ko * block_K + col;
                 copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, block_K>(row, col)],
-                                  &A[m * K + k]);
+                                  &A[m * K + k], m < M ? K - k : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < block_M * block_K; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / block_K, col = e % block_K;
-                const int m = by * block_M + row, k = ko * block_K + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, block_K>(row, col)],
-                                  &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 11_gemm_level3.py:22  T.copy_async(B[ko * block_K, bx * block_N], B_shared)
-        // the whole tile exists
-        if (ko * block_K + block_K <= K && bx * block_N + block_N + 4 <= N && N % B_VEC == 0
-            && is_aligned<B_VEC>(B)) {
+        in_two_versions(ko * block_K + block_K <= K && bx * block_N + block_N + 4 <= N
+                        && N % B_VEC == 0 && is_aligned<B_VEC>(B), [&](bool whole) {
             for (int e = threadIdx.x * B_VEC; e < block_K * (block_N + 4); e += THREADS * B_VEC) {
                 const int row = e / (block_N + 4), col = e % (block_N + 4);
                 const int k = ko * block_K + row, n = bx * block_N + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0,
+                                  whole);
             }
-        } else {
-            for (int e = threadIdx.x * B_VEC; e < block_K * (block_N + 4); e += THREADS * B_VEC) {
-                const int row = e / (block_N + 4), col = e % (block_N + 4);
-                const int k = ko * block_K + row, n = bx * block_N + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
 
     // 11_gemm_level3.py:20  for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
@@ -370,9 +364,9 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [257, 258], "18": [259, 261], "19": [262, 266], "21": [267, 289], "22": [290,
-//     307], "20": [308, 313], "23": [314, 320], "24": [321, 322], "25": [323, 352], "26": [353,
-//     362]}}
+//   "map": {"14": [267, 268], "18": [269, 271], "19": [272, 276], "21": [277, 289], "22": [290,
+//     301], "20": [302, 307], "23": [308, 314], "24": [315, 316], "25": [317, 346], "26": [347,
+//     356]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -467,8 +461,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto C_local = std::make_unique<double[][block_N]>(block_M);
             // 11_gemm_level3.py:19  T.clear(C_local)
             for (int i = 0; i < block_M; ++i)
-                for (int j = 0; j < block_N; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < block_N; ++j) C_local[i][j] = 0.0;
             // 11_gemm_level3.py:20  for ko in T.Pipelined(T.ceildiv(K, block_K),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + block_K - 1) / block_K; ++ko) {

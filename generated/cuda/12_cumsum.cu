@@ -68,10 +68,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -122,10 +124,11 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -148,36 +151,20 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
     // 12_cumsum.py:11  with T.Kernel(T.ceildiv(M, BM), threads=128) as by:
     const int by = blockIdx.x;
 
-    // 12_cumsum.py:12  X_local = T.alloc_fragment((BM, BN), "float32")
-    float X_local[X_ROWS][X_COLS];
-
-    // 12_cumsum.py:13  total = T.alloc_fragment((BM,), "float32")
-    float total[X_ROWS];
-    float before[X_ROWS] = {};                // 12_cumsum.py:15  T.clear(before)
+    float X_local[X_ROWS][X_COLS];        // 12_cumsum.py:12  X_local = T.alloc_fragment((BM ...
+    float total[X_ROWS];                  // 12_cumsum.py:13  total = T.alloc_fragment((BM,) ...
+    float before[X_ROWS] = {};            // 12_cumsum.py:15  T.clear(before)
 
     // 12_cumsum.py:16  for k in T.serial(T.ceildiv(N, BN)):
     for (int k = 0; k < (N + BN - 1) / BN; ++k) {
         // 12_cumsum.py:17  T.copy(X[by * BM, k * BN], X_local)
-        // the whole tile exists
-        if (by * BM + BM <= M && k * BN + BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(X)) {
+        #pragma unroll
+        for (int r = 0; r < X_ROWS; ++r) {
+            const int row = X_row(r), m = by * BM + row;
             #pragma unroll
-            for (int r = 0; r < X_ROWS; ++r) {
-                const int row = X_row(r), m = by * BM + row;
-                #pragma unroll
-                for (int c = 0; c < X_COLS; c += X_VEC) {
-                    const int col = X_col(c), n = k * BN + col;
-                    load_vector<X_VEC>(&X_local[r][c], &X[m * N + n]);
-                }
-            }
-        } else {
-            #pragma unroll
-            for (int r = 0; r < X_ROWS; ++r) {
-                const int row = X_row(r), m = by * BM + row;
-                #pragma unroll
-                for (int c = 0; c < X_COLS; c += X_VEC) {
-                    const int col = X_col(c), n = k * BN + col;
-                    load_inside<X_VEC>(&X_local[r][c], &X[m * N + n], m < M ? N - n : 0);
-                }
+            for (int c = 0; c < X_COLS; c += X_VEC) {
+                const int col = X_col(c), n = k * BN + col;
+                load_inside<X_VEC>(&X_local[r][c], &X[m * N + n], m < M ? N - n : 0);
             }
         }
         // 12_cumsum.py:18  T.reduce_sum(X_local, total, dim=1)
@@ -185,8 +172,7 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
         for (int r = 0; r < X_ROWS; ++r) {
             float partial = 0.0f;
             #pragma unroll
-            for (int c = 0; c < X_COLS; ++c)
-                partial += X_local[r][c];
+            for (int c = 0; c < X_COLS; ++c) partial += X_local[r][c];
             total[r] = sum_in_warp<THREADS_N>(partial);
         }
         // 12_cumsum.py:19  T.cumsum(X_local, dim=1)
@@ -197,8 +183,7 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
             for (int c = 0; c < X_COLS; c += X_VEC) {
                 float partial = 0.0f;
                 #pragma unroll
-                for (int v = 0; v < X_VEC; ++v)
-                    partial += X_local[r][c + v];
+                for (int v = 0; v < X_VEC; ++v) partial += X_local[r][c + v];
                 float running = sum_before_in_warp<THREADS_N>(partial, carry);
                 #pragma unroll
                 for (int v = 0; v < X_VEC; ++v) {
@@ -211,33 +196,18 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
         #pragma unroll
         for (int r = 0; r < X_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < X_COLS; ++c)
-                X_local[r][c] += before[r];
+            for (int c = 0; c < X_COLS; ++c) X_local[r][c] += before[r];
         // 12_cumsum.py:22  for i in T.Parallel(BM):
         #pragma unroll
-        for (int e = 0; e < X_ROWS; ++e)
-            before[e] += total[e];
+        for (int e = 0; e < X_ROWS; ++e) before[e] += total[e];
         // 12_cumsum.py:24  T.copy(X_local, Y[by * BM, k * BN])
-        // the whole tile exists
-        if (by * BM + BM <= M && k * BN + BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(Y)) {
+        #pragma unroll
+        for (int r = 0; r < X_ROWS; ++r) {
+            const int row = X_row(r), m = by * BM + row;
             #pragma unroll
-            for (int r = 0; r < X_ROWS; ++r) {
-                const int row = X_row(r), m = by * BM + row;
-                #pragma unroll
-                for (int c = 0; c < X_COLS; c += X_VEC) {
-                    const int col = X_col(c), n = k * BN + col;
-                    store_vector<X_VEC>(&Y[m * N + n], &X_local[r][c]);
-                }
-            }
-        } else {
-            #pragma unroll
-            for (int r = 0; r < X_ROWS; ++r) {
-                const int row = X_row(r), m = by * BM + row;
-                #pragma unroll
-                for (int c = 0; c < X_COLS; c += X_VEC) {
-                    const int col = X_col(c), n = k * BN + col;
-                    store_inside<X_VEC>(&Y[m * N + n], &X_local[r][c], m < M ? N - n : 0);
-                }
+            for (int c = 0; c < X_COLS; c += X_VEC) {
+                const int col = X_col(c), n = k * BN + col;
+                store_inside<X_VEC>(&Y[m * N + n], &X_local[r][c], m < M ? N - n : 0);
             }
         }
     }
@@ -249,9 +219,9 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //   "params": [{"name": "X", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "12_cumsum.py:10", "ir": "sha256:cec708838fa9ffab",
-//   "map": {"11": [148, 150], "12": [151, 153], "13": [154, 155], "15": [156, 157], "16": [158,
-//     159], "17": [160, 182], "18": [183, 191], "19": [192, 209], "20": [210, 215], "22": [216,
-//     219], "24": [220, 243]}}
+//   "map": {"11": [151, 153], "12": [154, 154], "13": [155, 155], "15": [156, 157], "16": [158,
+//     159], "17": [160, 169], "18": [170, 177], "19": [178, 194], "20": [195, 199], "22": [200,
+//     202], "24": [203, 213]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -319,19 +289,16 @@ static void reference(const Tensor<float>& X, Tensor<float>& Y, int M, int N)
         auto total = std::make_unique<double[]>(BM);
         auto before = std::make_unique<double[]>(BM);
         // 12_cumsum.py:15  T.clear(before)
-        for (int i = 0; i < BM; ++i)
-            before[i] = 0.0;
+        for (int i = 0; i < BM; ++i) before[i] = 0.0;
         // 12_cumsum.py:16  for k in T.serial(T.ceildiv(N, BN)):
         for (int k = 0; k < (N + BN - 1) / BN; ++k) {
             // 12_cumsum.py:17  T.copy(X[by * BM, k * BN], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    X_local[i][j] = X[{by * BM + i, k * BN + j}];
+                for (int j = 0; j < BN; ++j) X_local[i][j] = X[{by * BM + i, k * BN + j}];
             // 12_cumsum.py:18  T.reduce_sum(X_local, total, dim=1)
             for (int i = 0; i < BM; ++i) {
                 double sum = 0.0;
-                for (int j = 0; j < BN; ++j)
-                    sum += X_local[i][j];
+                for (int j = 0; j < BN; ++j) sum += X_local[i][j];
                 total[i] = sum;
             }
             // 12_cumsum.py:19  T.cumsum(X_local, dim=1)
@@ -344,15 +311,12 @@ static void reference(const Tensor<float>& X, Tensor<float>& Y, int M, int N)
             }
             // 12_cumsum.py:20  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    X_local[i][j] += before[i];
+                for (int j = 0; j < BN; ++j) X_local[i][j] += before[i];
             // 12_cumsum.py:22  for i in T.Parallel(BM):
-            for (int i = 0; i < BM; ++i)
-                before[i] += total[i];
+            for (int i = 0; i < BM; ++i) before[i] += total[i];
             // 12_cumsum.py:24  T.copy(X_local, Y[by * BM, k * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    Y.set({by * BM + i, k * BN + j}, X_local[i][j]);
+                for (int j = 0; j < BN; ++j) Y.set({by * BM + i, k * BN + j}, X_local[i][j]);
         }
     }
 }

@@ -104,6 +104,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -120,10 +127,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -141,25 +150,24 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
@@ -171,10 +179,11 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 // The column of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -210,50 +219,36 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
     // 14_gemm_dtypes.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=12 ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    double C_local[C_ROWS][C_COLS] = {};      // 14_gemm_dtypes.py:18  T.clear(C_local)
+    double C_local[C_ROWS][C_COLS] = {};  // 14_gemm_dtypes.py:18  T.clear(C_local)
 
     const int steps = (K + BK - 1) / BK;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
         // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
-        // the whole tile exists
-        if (bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[n * K + k]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[n * K + k], n < N ? K - k : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BK, col = e % BK;
-                const int n = bx * BN + row, k = ko * BK + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[n * K + k], n < N ? K - k : 0);
-            }
-        }
+        });
     };
 
     // Operands of two mma steps: one is multiplied while the next is on its way.
@@ -311,26 +306,13 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
     }
 
     // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
-    // the whole tile exists
-    if (by * BM + BM <= M && bx * BN + BN <= N && N % C_VEC == 0 && is_aligned<C_VEC>(C)) {
+    #pragma unroll
+    for (int r = 0; r < C_ROWS; ++r) {
+        const int row = C_row(r), m = by * BM + row;
         #pragma unroll
-        for (int r = 0; r < C_ROWS; ++r) {
-            const int row = C_row(r), m = by * BM + row;
-            #pragma unroll
-            for (int c = 0; c < C_COLS; c += C_VEC) {
-                const int col = C_col(c), n = bx * BN + col;
-                store_vector<C_VEC>(&C[m * N + n], &C_local[r][c]);
-            }
-        }
-    } else {
-        #pragma unroll
-        for (int r = 0; r < C_ROWS; ++r) {
-            const int row = C_row(r), m = by * BM + row;
-            #pragma unroll
-            for (int c = 0; c < C_COLS; c += C_VEC) {
-                const int col = C_col(c), n = bx * BN + col;
-                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
-            }
+        for (int c = 0; c < C_COLS; c += C_VEC) {
+            const int col = C_col(c), n = bx * BN + col;
+            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
         }
     }
 }
@@ -343,8 +325,8 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
 //     {"name": "B", "dtype": "float64", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "float64", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:354e929b8a8298b0",
-//   "map": {"14": [210, 212], "18": [213, 217], "20": [218, 237], "21": [238, 276], "19": [277,
-//     288], "22": [289, 312], "23": [313, 335]}}
+//   "map": {"14": [219, 221], "18": [222, 226], "20": [227, 239], "21": [240, 271], "19": [272,
+//     283], "22": [284, 307], "23": [308, 317]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -415,18 +397,15 @@ static void reference(const Tensor<double>& A, const Tensor<double>& B, Tensor<d
             auto C_local = std::make_unique<double[][BN]>(BM);
             // 14_gemm_dtypes.py:18  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 14_gemm_dtypes.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:22  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -435,8 +414,7 @@ static void reference(const Tensor<double>& A, const Tensor<double>& B, Tensor<d
             }
             // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

@@ -7,7 +7,7 @@
 //   alone       nvcc -O3 -arch=sm_80 -DTILEGEN_MAIN gemm.cu -o gemm && ./gemm
 //
 // Work    2*M*K*N flop, 4*(M*K + N*K + M*N) bytes.
-// Shared  65536 bytes = A_shared 32768 + B_shared 32768.  128 threads.
+// Shared  69632 bytes = A_shared 34816 + B_shared 34816.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 constexpr int BM = 64;         // rows of A_shared and C_local
@@ -16,6 +16,8 @@ constexpr int BK = 64;         // columns of A_shared and B_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 2;     // warps along the columns of C: a power of two
+constexpr int A_PAD = 4;       // columns after each row of A_shared that keep banks apart
+constexpr int B_PAD = 4;       // columns after each row of B_shared that keep banks apart
 constexpr int A_VEC = 4;       // elements of A_shared in one access: 1, 2 or 4
 constexpr int B_VEC = 4;       // elements of B_shared in one access: 1, 2 or 4
 constexpr int MIN_BLOCKS = 2;  // blocks at once on an SM: bounds a thread's registers
@@ -38,11 +40,13 @@ static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
 static_assert(4 * A_VEC <= 16 && 4 * B_VEC <= 16, "one access moves at most 16 bytes");
 static_assert(BM * BK % (THREADS * A_VEC) == 0 && BN * BK % (THREADS * B_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(BK % A_VEC == 0 && BK % B_VEC == 0, "rows are made of whole vectors");
+static_assert(BK % A_VEC == 0 && (BK + A_PAD) % A_VEC == 0 && BK % B_VEC == 0
+              && (BK + B_PAD) % B_VEC == 0, "rows are made of whole vectors");
 static_assert(4 * A_VEC >= 4 && 4 * B_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(C_ROWS % 2 == 0 && C_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
-static_assert(4 * BK % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(4 * (BK + A_PAD) % 16 == 0 && 4 * (BK + B_PAD) % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(BK / MMA_K % 2 == 0, "mma steps alternate between two sets of operands");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -111,6 +115,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -127,10 +138,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -148,38 +161,27 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
-}
-
-// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
-template <class T, int COLS> __device__ int swizzle(int row, int col)
-{
-    constexpr int PIECE = 16 / sizeof(T);
-    constexpr int PIECES = COLS / PIECE;
-    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -188,10 +190,11 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 // The column of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -202,10 +205,10 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float A_shared[stages][BM][BK];
-    alignas(16) float B_shared[stages][BN][BK];
+    alignas(16) float A_shared[stages][BM][BK + A_PAD];
+    alignas(16) float B_shared[stages][BN][BK + B_PAD];
 };
-constexpr int SMEM_BYTES = 4 * stages * BM * BK + 4 * stages * BN * BK;
+constexpr int SMEM_BYTES = 4 * stages * BM * (BK + A_PAD) + 4 * stages * BN * (BK + B_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -227,54 +230,36 @@ gemm(const float* __restrict__ A, const float* __restrict__ B, float* __restrict
     // 14_gemm_dtypes.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=12 ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 14_gemm_dtypes.py:18  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};   // 14_gemm_dtypes.py:18  T.clear(C_local)
 
     const int steps = (K + BK - 1) / BK;
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
         // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float, BK>(row, col)],
-                                  &A[m * K + k]);
+                copy_async<A_VEC>(&s.A_shared[stage][row][col], &A[m * K + k], m < M ? K - k : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float, BK>(row, col)],
-                                  &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
-        // the whole tile exists
-        if (bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float, BK>(row, col)],
-                                  &B[n * K + k]);
+                copy_async<B_VEC>(&s.B_shared[stage][row][col], &B[n * K + k], n < N ? K - k : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BK, col = e % BK;
-                const int n = bx * BN + row, k = ko * BK + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float, BK>(row, col)],
-                                  &B[n * K + k], n < N ? K - k : 0);
-            }
-        }
+        });
     };
 
     // Operands of two mma steps: one is multiplied while the next is on its way.
@@ -285,13 +270,13 @@ gemm(const float* __restrict__ A, const float* __restrict__ B, float* __restrict
         for (int i = 0; i < C_TILES_M; ++i) {
             const int row = (2 * i + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 16 * 4;
-            ldmatrix_x4(a[set][i], &s.A_shared[stage][row][swizzle<float, BK>(row, col)]);
+            ldmatrix_x4(a[set][i], &s.A_shared[stage][row][col]);
         }
         #pragma unroll
         for (int j = 0; j < C_TILES_N; j += 2) {
             const int row = (j + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 8 % 2 * 4;
-            ldmatrix_x4(b[set][j], &s.B_shared[stage][row][swizzle<float, BK>(row, col)]);
+            ldmatrix_x4(b[set][j], &s.B_shared[stage][row][col]);
         }
     };
 
@@ -345,14 +330,15 @@ gemm(const float* __restrict__ A, const float* __restrict__ B, float* __restrict
 }
 
 // tilegen-launch: {"entry": "gemm", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "BK", "stages", "THREADS", "WARPS_N", "A_VEC", "B_VEC", "MIN_BLOCKS"],
-//   "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "BK", "stages", "THREADS", "WARPS_N", "A_PAD", "B_PAD", "A_VEC",
+//     "B_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(N, BN)", "ceildiv(M, BM)", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "A", "dtype": "float32", "shape": ["M", "K"], "access": "read"},
 //     {"name": "B", "dtype": "float32", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:b7e3f07c00bda7dc",
-//   "map": {"14": [227, 229], "18": [230, 234], "20": [235, 256], "21": [257, 297], "19": [298,
-//     309], "22": [310, 334], "23": [335, 344]}}
+//   "map": {"14": [230, 232], "18": [233, 237], "20": [238, 250], "21": [251, 282], "19": [283,
+//     294], "22": [295, 319], "23": [320, 329]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -423,18 +409,15 @@ static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<flo
             auto C_local = std::make_unique<double[][BN]>(BM);
             // 14_gemm_dtypes.py:18  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 14_gemm_dtypes.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:22  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -443,8 +426,7 @@ static void reference(const Tensor<float>& A, const Tensor<float>& B, Tensor<flo
             }
             // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

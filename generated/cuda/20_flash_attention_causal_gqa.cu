@@ -9,7 +9,7 @@
 //
 // Work    about 4*heads*queries*D*min(keys, diagonal + BM) + heads*queries*(min(keys, diagonal +
 //     BM) + BN - 1) / BN*D flop, 4*(heads*queries*D + kv_heads*keys*D) bytes.
-// Shared  49152 bytes = Q_shared 16384 + K_shared 16384 + V_shared 16384.  128 threads.
+// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and rescale
@@ -19,6 +19,9 @@ constexpr int D = 64;          // columns of Q_shared, K_shared and V_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int threads = 128;   // threads of a block
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
+constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
+constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
+constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
@@ -47,12 +50,15 @@ static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
               && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
+              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(2 * (D + Q_PAD) % 16 == 0 && 2 * (D + K_PAD) % 16 == 0 && 2 * (D + V_PAD) % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -157,6 +163,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -164,6 +177,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -174,62 +208,34 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
-template <class T, int COLS> __device__ int swizzle(int row, int col)
-{
-    constexpr int PIECE = 16 / sizeof(T);
-    constexpr int PIECES = COLS / PIECE;
-    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
-// N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
 {
-    cp_async<N * sizeof(T)>(dst, src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
 }
 
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// N elements from global to shared memory in the background: complete after a cp_async_wait and a
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
@@ -242,6 +248,15 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
 
 __device__ float infinity() { return float_of(0x7f800000); }
+
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
 
 template <class T> __device__ T max_of(T x, T other) { return x > other ? x : other; }
 
@@ -269,10 +284,11 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     return x;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -283,11 +299,12 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 Q_shared[BM][D];
-    alignas(16) float16 K_shared[stages][BN][D];
-    alignas(16) float16 V_shared[stages][BN][D];
+    alignas(16) float16 Q_shared[BM][D + Q_PAD];
+    alignas(16) float16 K_shared[stages][BN][D + K_PAD];
+    alignas(16) float16 V_shared[stages][BN][D + V_PAD];
 };
-constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
+constexpr int SMEM_BYTES =
+    2 * BM * (D + Q_PAD) + 2 * stages * BN * (D + K_PAD) + 2 * stages * BN * (D + V_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -313,111 +330,62 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
     // 20_flash_attention_causal_gqa.py:21  with T.Kernel(T.ceildiv(queries, BM), heads,  ...
     const int bx = blockIdx.x, head = blockIdx.y;
 
-    // 20_flash_attention_causal_gqa.py:25  S_local = T.alloc_fragment((BM, BN), "float32")
-    float S_local[S_ROWS][S_COLS];
-
-    // 20_flash_attention_causal_gqa.py:26  P_local = T.alloc_fragment((BM, BN), "float16")
-    float16 P_local[S_ROWS][S_COLS];
-
-    // 20_flash_attention_causal_gqa.py:28  row_max = T.alloc_fragment((BM,), "float32")
-    float row_max[S_ROWS];
-
-    // 20_flash_attention_causal_gqa.py:29  old_max = T.alloc_fragment((BM,), "float32")
-    float old_max[S_ROWS];
-
-    // 20_flash_attention_causal_gqa.py:30  rescale = T.alloc_fragment((BM,), "float32")
-    float rescale[S_ROWS];
-
-    // 20_flash_attention_causal_gqa.py:32  block_sum = T.alloc_fragment((BM,), "float32")
-    float block_sum[S_ROWS];
-
+    float S_local[S_ROWS][S_COLS];        // 20_flash_attention_causal_gqa.py:25  S_local = ...
+    float16 P_local[S_ROWS][S_COLS];      // 20_flash_attention_causal_gqa.py:26  P_local = ...
+    float row_max[S_ROWS];                // 20_flash_attention_causal_gqa.py:28  row_max = ...
+    float old_max[S_ROWS];                // 20_flash_attention_causal_gqa.py:29  old_max = ...
+    float rescale[S_ROWS];                // 20_flash_attention_causal_gqa.py:30  rescale = ...
+    float block_sum[S_ROWS];              // 20_flash_attention_causal_gqa.py:32  block_sum ...
     // 20_flash_attention_causal_gqa.py:33  scale = 1.44269504 / T.sqrt(T.cast(D, "float3 ...
     const float scale = 1.442695f / sqrtf(float(D));
-
     // 20_flash_attention_causal_gqa.py:34  first = (T.ceildiv(queries, BM) - 1 - bx) * B ...
     const int first = ((queries + BM - 1) / BM - 1 - bx) * BM;
-
     // 20_flash_attention_causal_gqa.py:35  diagonal = first + keys - queries             ...
     const int diagonal = first + keys - queries;
-
     // 20_flash_attention_causal_gqa.py:36  kv = head * kv_heads // heads
     const int kv = head * kv_heads / heads;
 
     // 20_flash_attention_causal_gqa.py:37  T.copy(Q[head, first, 0], Q_shared)
-    if (first >= 0 && first + BM <= queries && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
+    in_two_versions(first >= 0 && first + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
         #pragma unroll
         for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
             const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = first + row;
-            copy_vector<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
-                               &Q[(head * queries + Q_row) * D + col]);
+            copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(head * queries + Q_row) * D + col],
+                               Q_row >= 0 && Q_row < queries ? Q_VEC : 0, whole);
         }
-    } else {
-        #pragma unroll
-        for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
-            const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
-            const int col = e % D, Q_row = first + row;
-            copy_inside<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
-                               &Q[(head * queries + Q_row) * D + col],
-                               Q_row >= 0 && Q_row < queries ? Q_VEC : 0);
-        }
-    }
+    });
 
-    // 20_flash_attention_causal_gqa.py:38  T.clear(O_local)
-    float O_local[S_ROWS][O_COLS] = {};
-
-    // 20_flash_attention_causal_gqa.py:39  T.clear(row_sum)
-    float row_sum[S_ROWS] = {};
-
-    // 20_flash_attention_causal_gqa.py:40  T.fill(row_max, -1e30)                        ...
-    #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_max[e] = -1e30f;
+    float O_local[S_ROWS][O_COLS] = {};   // 20_flash_attention_causal_gqa.py:38  T.clear(O_ ...
+    float row_sum[S_ROWS] = {};           // 20_flash_attention_causal_gqa.py:39  T.clear(ro ...
+    fill(row_max, -1e30f);                // 20_flash_attention_causal_gqa.py:40  T.fill(row ...
 
     const int steps = (min(keys, diagonal + BM) + BN - 1) / BN;
     auto load_stage = [&](int kb) {
         const int stage = kb % stages;
         // 20_flash_attention_causal_gqa.py:42  T.copy(K[kv, kb * BN, 0], K_shared)
-        // the whole tile exists
-        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {
+        in_two_versions(kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K),
+                        [&](bool whole) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &K[(kv * keys + K_row) * D + col]);
+                copy_async<K_VEC>(&s.K_shared[stage][row][col], &K[(kv * keys + K_row) * D + col],
+                                  kv < kv_heads && K_row < keys ? K_VEC : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
-                const int e = first_element + threadIdx.x * K_VEC, row = e / D;
-                const int col = e % D, K_row = kb * BN + row;
-                copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &K[(kv * keys + K_row) * D + col], kv < kv_heads && K_row < keys
-                                  ? K_VEC : 0);
-            }
-        }
+        });
 
         // 20_flash_attention_causal_gqa.py:43  T.copy(V[kv, kb * BN, 0], V_shared)
-        // the whole tile exists
-        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {
+        in_two_versions(kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V),
+                        [&](bool whole) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &V[(kv * keys + V_row) * D + col]);
+                copy_async<V_VEC>(&s.V_shared[stage][row][col], &V[(kv * keys + V_row) * D + col],
+                                  kv < kv_heads && V_row < keys ? V_VEC : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
-                const int e = first_element + threadIdx.x * V_VEC, row = e / D;
-                const int col = e % D, V_row = kb * BN + row;
-                copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &V[(kv * keys + V_row) * D + col], kv < kv_heads && V_row < keys
-                                  ? V_VEC : 0);
-            }
-        }
+        });
     };
 
     // 20_flash_attention_causal_gqa.py:41  for kb in T.Pipelined(T.ceildiv(T.min(keys, d ...
@@ -436,7 +404,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             const int row =
                 (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
             const int col = k + lane / 16 * 8;
-            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][swizzle<float16, D>(row, col)]);
+            ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][col]);
         }
     }
 
@@ -445,10 +413,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         __syncthreads();  // why: stage kb is complete, and nobody still reads the one before
         const int stage = kb % stages;
         // 20_flash_attention_causal_gqa.py:44  T.gemm(Q_shared, K_shared, S_local, transpose ...
-        #pragma unroll
-        for (int tile_m = 0; tile_m < 2 * S_TILES_M; ++tile_m)
-            #pragma unroll
-            for (int tile_n = 0; tile_n < 2 * S_TILES_N; ++tile_n) S_local[tile_m][tile_n] = 0;
+        fill(S_local, 0);
         #pragma unroll
         for (int k = 0; k < D; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
@@ -458,7 +423,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -486,18 +451,14 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             }
         }
 
-        // 20_flash_attention_causal_gqa.py:48  T.copy(row_max, old_max)
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            old_max[e] = row_max[e];
+        copy_registers(row_max, old_max);     // 20_flash_attention_causal_gqa.py:48  T.copy(row ...
 
         // 20_flash_attention_causal_gqa.py:49  T.reduce_max(S_local, row_max, dim=1, clear=F ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = -infinity();
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial = fmaxf(partial, S_local[r][c]);
+            for (int c = 0; c < S_COLS; ++c) partial = fmaxf(partial, S_local[r][c]);
             row_max[r] = fmaxf(row_max[r], max_in_warp<THREADS_N>(partial));
         }
 
@@ -511,8 +472,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         for (int r = 0; r < S_ROWS; ++r) {
             if (rescale[r] != 1.0f)
                 #pragma unroll
-                for (int c = 0; c < O_COLS; ++c)
-                    O_local[r][c] *= rescale[r];
+                for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= rescale[r];
         }
 
         // 20_flash_attention_causal_gqa.py:55  for i, j in T.Parallel(BM, BN):
@@ -527,22 +487,15 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = 0.0f;
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial += S_local[r][c];
+            for (int c = 0; c < S_COLS; ++c) partial += S_local[r][c];
             block_sum[r] = partial;
         }
 
         // 20_flash_attention_causal_gqa.py:58  for i in T.Parallel(BM):
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
+        for (int e = 0; e < S_ROWS; ++e) row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
 
-        // 20_flash_attention_causal_gqa.py:60  T.copy(S_local, P_local)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                P_local[r][c] = S_local[r][c];
+        copy_registers(S_local, P_local);     // 20_flash_attention_causal_gqa.py:60  T.copy(S_l ...
 
         // 20_flash_attention_causal_gqa.py:61  T.gemm(P_local, V_shared, O_local)
         #pragma unroll
@@ -558,8 +511,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int tile_n = 0; tile_n < O_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n],
-                                       &s.V_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4_transposed(b[tile_n], &s.V_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -569,17 +521,16 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                                      &O_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
     }
+
     // why: each thread has the sum of its own columns until here; the threads of a row meet once
     #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
+    for (int e = 0; e < S_ROWS; ++e) row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
 
     // 20_flash_attention_causal_gqa.py:62  for i, j in T.Parallel(BM, D):
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r)
         #pragma unroll
-        for (int c = 0; c < O_COLS; ++c)
-            O_local[r][c] *= 1.0f / fmaxf(row_sum[r], 1e-30f);
+        for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= 1.0f / fmaxf(row_sum[r], 1e-30f);
 
     // 20_flash_attention_causal_gqa.py:64  T.copy(O_local, O[head, first, 0])
     #pragma unroll
@@ -595,22 +546,22 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 }
 
 // tilegen-launch: {"entry": "causal", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "threads", "WARPS_N", "Q_VEC", "K_VEC", "V_VEC",
-//     "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "threads", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD", "Q_VEC",
+//     "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(queries, BM)", "heads", "1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["kv_heads", "keys", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["kv_heads", "keys", "D"],
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:15", "ir": "sha256:c6e83b566242a2ed",
-//   "map": {"21": [313, 315], "25": [316, 318], "26": [319, 321], "28": [322, 324], "29": [325,
-//     327], "30": [328, 330], "32": [331, 333], "33": [334, 336], "34": [337, 339], "35": [340,
-//     342], "36": [343, 345], "37": [346, 365], "38": [366, 368], "39": [369, 371], "40": [372,
-//     379], "42": [380, 400], "43": [401, 422], "41": [423, 446], "44": [447, 474], "45": [475,
-//     476], "46": [477, 488], "48": [489, 493], "49": [494, 503], "50": [504, 508], "52": [509,
-//     517], "55": [518, 524], "57": [525, 534], "58": [535, 539], "60": [540, 546], "61": [547,
-//     576], "62": [577, 583], "64": [584, 594]}}
+//   "map": {"21": [330, 332], "25": [333, 333], "26": [334, 334], "28": [335, 335], "29": [336,
+//     336], "30": [337, 337], "32": [338, 338], "33": [339, 340], "34": [341, 342], "35": [343,
+//     344], "36": [345, 347], "37": [348, 358], "38": [359, 359], "39": [360, 360], "40": [361,
+//     365], "42": [366, 377], "43": [378, 390], "41": [391, 414], "44": [415, 439], "45": [440,
+//     441], "46": [442, 453], "48": [454, 455], "49": [456, 464], "50": [465, 469], "52": [470,
+//     477], "55": [478, 484], "57": [485, 493], "58": [494, 497], "60": [498, 499], "61": [500,
+//     528], "62": [529, 534], "64": [535, 545]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -722,32 +673,25 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             const int kv = head * kv_heads / heads;
             // 20_flash_attention_causal_gqa.py:37  T.copy(Q[head, first, 0], Q_shared)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    Q_shared[i][j] = Q[{head, first + i, j}];
+                for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{head, first + i, j}];
             // 20_flash_attention_causal_gqa.py:38  T.clear(O_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
             // 20_flash_attention_causal_gqa.py:39  T.clear(row_sum)
-            for (int i = 0; i < BM; ++i)
-                row_sum[i] = 0.0;
+            for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
             // 20_flash_attention_causal_gqa.py:40  T.fill(row_max, -1e30)                       ...
-            for (int i = 0; i < BM; ++i)
-                row_max[i] = -1e30;
+            for (int i = 0; i < BM; ++i) row_max[i] = -1e30;
             // 20_flash_attention_causal_gqa.py:41  for kb in T.Pipelined(T.ceildiv(T.min(keys, ...
             for (int kb = 0; kb < (std::min(keys, diagonal + BM) + BN - 1) / BN; ++kb) {
                 // 20_flash_attention_causal_gqa.py:42  T.copy(K[kv, kb * BN, 0], K_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        K_shared[i][j] = K[{kv, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) K_shared[i][j] = K[{kv, kb * BN + i, j}];
                 // 20_flash_attention_causal_gqa.py:43  T.copy(V[kv, kb * BN, 0], V_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        V_shared[i][j] = V[{kv, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) V_shared[i][j] = V[{kv, kb * BN + i, j}];
                 // 20_flash_attention_causal_gqa.py:44  T.gemm(Q_shared, K_shared, S_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
                         for (int k = 0; k < D; ++k)
@@ -760,13 +704,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             S_local[i][j] = kb * BN + j <= diagonal + i ? S_local[i][j] : -INFINITY;
                 }
                 // 20_flash_attention_causal_gqa.py:48  T.copy(row_max, old_max)
-                for (int i = 0; i < BM; ++i)
-                    old_max[i] = row_max[i];
+                for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                 // 20_flash_attention_causal_gqa.py:49  T.reduce_max(S_local, row_max, dim=1, ...
                 for (int i = 0; i < BM; ++i) {
                     double largest = row_max[i];
-                    for (int j = 0; j < BN; ++j)
-                        largest = std::fmax(largest, S_local[i][j]);
+                    for (int j = 0; j < BN; ++j) largest = std::fmax(largest, S_local[i][j]);
                     row_max[i] = largest;
                 }
                 // 20_flash_attention_causal_gqa.py:50  for i in T.Parallel(BM):
@@ -785,13 +727,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 20_flash_attention_causal_gqa.py:57  T.reduce_sum(S_local, block_sum, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     double sum = 0.0;
-                    for (int j = 0; j < BN; ++j)
-                        sum += S_local[i][j];
+                    for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                     block_sum[i] = sum;
                 }
                 // 20_flash_attention_causal_gqa.py:58  for i in T.Parallel(BM):
-                for (int i = 0; i < BM; ++i)
-                    row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                for (int i = 0; i < BM; ++i) row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
                 // 20_flash_attention_causal_gqa.py:60  T.copy(S_local, P_local)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -799,17 +739,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 20_flash_attention_causal_gqa.py:61  T.gemm(P_local, V_shared, O_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                        for (int j = 0; j < D; ++j) O_local[i][j] += P_local[i][k] * V_shared[k][j];
             }
             // 20_flash_attention_causal_gqa.py:62  for i, j in T.Parallel(BM, D):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] *= 1.0 / std::fmax(row_sum[i], 1e-30);
+                for (int j = 0; j < D; ++j) O_local[i][j] *= 1.0 / std::fmax(row_sum[i], 1e-30);
             // 20_flash_attention_causal_gqa.py:64  T.copy(O_local, O[head, first, 0])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O.set({head, first + i, j}, O_local[i][j]);
+                for (int j = 0; j < D; ++j) O.set({head, first + i, j}, O_local[i][j]);
         }
 }
 

@@ -8,7 +8,7 @@
 //
 // Work    about 4*heads*(bounds - 1)*D*longest*length + heads*(bounds - 1)*(length + BN - 1) /
 //     BN*D*longest flop, 8*tokens*heads*D + 4*bounds bytes.
-// Shared  49152 bytes = Q_shared 16384 + K_shared 16384 + V_shared 16384.  128 threads.
+// Shared  55296 bytes = Q_shared 18432 + K_shared 18432 + V_shared 18432.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and rescale
@@ -18,6 +18,9 @@ constexpr int D = 64;          // columns of Q_shared, K_shared and V_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
+constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
+constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
+constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
@@ -45,12 +48,15 @@ static_assert(2 * Q_VEC <= 16 && 2 * K_VEC <= 16 && 2 * V_VEC <= 16,
               "one access moves at most 16 bytes");
 static_assert(BM * D % (THREADS * Q_VEC) == 0 && BN * D % (THREADS * K_VEC) == 0
               && BN * D % (THREADS * V_VEC) == 0, "every thread moves the same number of elements");
-static_assert(D % Q_VEC == 0 && D % K_VEC == 0 && D % V_VEC == 0, "rows are made of whole vectors");
+static_assert(D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0 && D % K_VEC == 0
+              && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0 && (D + V_PAD) % V_VEC == 0,
+              "rows are made of whole vectors");
 static_assert(2 * K_VEC >= 4 && 2 * V_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole mma steps");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && O_COLS % 4 == 0,
               "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * D % 16 == 0, "rows start at multiples of 16 bytes, as ldmatrix needs");
+static_assert(2 * (D + Q_PAD) % 16 == 0 && 2 * (D + K_PAD) % 16 == 0 && 2 * (D + V_PAD) % 16 == 0,
+              "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_local");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -155,6 +161,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -162,6 +175,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -172,64 +206,36 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
-template <class T, int COLS> __device__ int swizzle(int row, int col)
-{
-    constexpr int PIECE = 16 / sizeof(T);
-    constexpr int PIECES = COLS / PIECE;
-    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
+}
+
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
 }
 
 __device__ float infinity() { return float_of(0x7f800000); }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
@@ -240,6 +246,15 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 
 // The column of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
+
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
 
 template <class T> __device__ T max_of(T x, T other) { return x > other ? x : other; }
 
@@ -269,11 +284,12 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 Q_shared[BM][D];
-    alignas(16) float16 K_shared[stages][BN][D];
-    alignas(16) float16 V_shared[stages][BN][D];
+    alignas(16) float16 Q_shared[BM][D + Q_PAD];
+    alignas(16) float16 K_shared[stages][BN][D + K_PAD];
+    alignas(16) float16 V_shared[stages][BN][D + V_PAD];
 };
-constexpr int SMEM_BYTES = 2 * BM * D + 2 * stages * BN * D + 2 * stages * BN * D;
+constexpr int SMEM_BYTES =
+    2 * BM * (D + Q_PAD) + 2 * stages * BN * (D + K_PAD) + 2 * stages * BN * (D + V_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -300,124 +316,68 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
     // 21_flash_attention_varlen.py:14  with T.Kernel(T.ceildiv(longest, BM), heads, boun ...
     const int bx = blockIdx.x, head = blockIdx.y, sequence = blockIdx.z;
 
-    // 21_flash_attention_varlen.py:18  S_local = T.alloc_fragment((BM, BN), "float32")
-    float S_local[S_ROWS][S_COLS];
-
-    // 21_flash_attention_varlen.py:19  P_local = T.alloc_fragment((BM, BN), "float16")
-    float16 P_local[S_ROWS][S_COLS];
-
-    // 21_flash_attention_varlen.py:20  O_local = T.alloc_fragment((BM, D), "float32")
-    float O_local[S_ROWS][O_COLS];
-
-    // 21_flash_attention_varlen.py:21  row_max = T.alloc_fragment((BM,), "float32")
-    float row_max[S_ROWS];
-
-    // 21_flash_attention_varlen.py:22  old_max = T.alloc_fragment((BM,), "float32")
-    float old_max[S_ROWS];
-
-    // 21_flash_attention_varlen.py:23  rescale = T.alloc_fragment((BM,), "float32")
-    float rescale[S_ROWS];
-
-    // 21_flash_attention_varlen.py:24  row_sum = T.alloc_fragment((BM,), "float32")
-    float row_sum[S_ROWS];
-
-    // 21_flash_attention_varlen.py:25  block_sum = T.alloc_fragment((BM,), "float32")
-    float block_sum[S_ROWS];
-
+    float S_local[S_ROWS][S_COLS];        // 21_flash_attention_varlen.py:18  S_local = T.al ...
+    float16 P_local[S_ROWS][S_COLS];      // 21_flash_attention_varlen.py:19  P_local = T.al ...
+    float O_local[S_ROWS][O_COLS];        // 21_flash_attention_varlen.py:20  O_local = T.al ...
+    float row_max[S_ROWS];                // 21_flash_attention_varlen.py:21  row_max = T.al ...
+    float old_max[S_ROWS];                // 21_flash_attention_varlen.py:22  old_max = T.al ...
+    float rescale[S_ROWS];                // 21_flash_attention_varlen.py:23  rescale = T.al ...
+    float row_sum[S_ROWS];                // 21_flash_attention_varlen.py:24  row_sum = T.al ...
+    float block_sum[S_ROWS];              // 21_flash_attention_varlen.py:25  block_sum = T. ...
     // 21_flash_attention_varlen.py:26  scale = 1.44269504 / T.sqrt(T.cast(D, "float32")) ...
     const float scale = 1.442695f / sqrtf(float(D));
-
     // 21_flash_attention_varlen.py:27  start = starts[sequence]
     const int start = sequence < bounds ? starts[sequence] : 0;
-
     // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) - start
     const int length = min(sequence + 1 < bounds ? starts[sequence + 1] : 0, tokens) - start;
 
     // 21_flash_attention_varlen.py:29  if bx * BM < length:
     if (bx * BM < length) {
-        // 21_flash_attention_varlen.py:30  first = start + bx * BM
-        const int first = start + bx * BM;
+        const int first = start + bx * BM;    // 21_flash_attention_varlen.py:30  first = start ...
         // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D], Q_shared)
-        if (first >= 0 && first + BM <= tokens && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
+        in_two_versions(first >= 0 && first + BM <= tokens && is_aligned<Q_VEC>(Q),
+                        [&](bool whole) {
             #pragma unroll
             for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
                 const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = first + row;
-                copy_vector<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
-                                   &Q[(Q_row * heads + head) * D + col]);
+                copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(Q_row * heads + head) * D + col],
+                                   Q_row >= 0 && Q_row < tokens ? Q_VEC : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
-                const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
-                const int col = e % D, Q_row = first + row;
-                copy_inside<Q_VEC>(&s.Q_shared[row][swizzle<float16, D>(row, col)],
-                                   &Q[(Q_row * heads + head) * D + col],
-                                   Q_row >= 0 && Q_row < tokens ? Q_VEC : 0);
-            }
-        }
-        // 21_flash_attention_varlen.py:32  T.clear(O_local)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < O_COLS; ++c)
-                O_local[r][c] = 0.0f;
-        // 21_flash_attention_varlen.py:33  T.clear(row_sum)
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = 0.0f;
-        // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_max[e] = -infinity();
+        });
+        fill(O_local, 0.0f);                  // 21_flash_attention_varlen.py:32  T.clear(O_local)
+        fill(row_sum, 0.0f);                  // 21_flash_attention_varlen.py:33  T.clear(row_sum)
+        fill(row_max, -infinity());           // 21_flash_attention_varlen.py:34  T.fill(row_max ...
         const int steps = (length + BN - 1) / BN;
         auto load_stage = [&](int kb) {
             const int stage = kb % stages;
             // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb + 1) * BN, ...
-            // the whole tile exists
-            if (start + kb * BN >= 0 && start + kb * BN + BN <= tokens && is_aligned<K_VEC>(K)) {
+            in_two_versions(start + kb * BN >= 0 && start + kb * BN + BN <= tokens
+                            && is_aligned<K_VEC>(K), [&](bool whole) {
                 #pragma unroll
                 for (int first_element = 0; first_element < BN * D;
                      first_element += THREADS * K_VEC) {
                     const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                     const int col = e % D, K_row = start + kb * BN + row;
-                    copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
-                                      &K[(K_row * heads + head) * D + col]);
-                }
-            } else {
-                #pragma unroll
-                for (int first_element = 0; first_element < BN * D;
-                     first_element += THREADS * K_VEC) {
-                    const int e = first_element + threadIdx.x * K_VEC, row = e / D;
-                    const int col = e % D, K_row = start + kb * BN + row;
-                    copy_async<K_VEC>(&s.K_shared[stage][row][swizzle<float16, D>(row, col)],
+                    copy_async<K_VEC>(&s.K_shared[stage][row][col],
                                       &K[(K_row * heads + head) * D + col],
-                                      K_row >= 0 && K_row < tokens ? K_VEC : 0);
+                                      K_row >= 0 && K_row < tokens ? K_VEC : 0, whole);
                 }
-            }
+            });
 
             // 21_flash_attention_varlen.py:37  T.copy(V[start + kb * BN:start + (kb + 1) * BN, ...
-            // the whole tile exists
-            if (start + kb * BN >= 0 && start + kb * BN + BN <= tokens && is_aligned<V_VEC>(V)) {
+            in_two_versions(start + kb * BN >= 0 && start + kb * BN + BN <= tokens
+                            && is_aligned<V_VEC>(V), [&](bool whole) {
                 #pragma unroll
                 for (int first_element = 0; first_element < BN * D;
                      first_element += THREADS * V_VEC) {
                     const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                     const int col = e % D, V_row = start + kb * BN + row;
-                    copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
-                                      &V[(V_row * heads + head) * D + col]);
-                }
-            } else {
-                #pragma unroll
-                for (int first_element = 0; first_element < BN * D;
-                     first_element += THREADS * V_VEC) {
-                    const int e = first_element + threadIdx.x * V_VEC, row = e / D;
-                    const int col = e % D, V_row = start + kb * BN + row;
-                    copy_async<V_VEC>(&s.V_shared[stage][row][swizzle<float16, D>(row, col)],
+                    copy_async<V_VEC>(&s.V_shared[stage][row][col],
                                       &V[(V_row * heads + head) * D + col],
-                                      V_row >= 0 && V_row < tokens ? V_VEC : 0);
+                                      V_row >= 0 && V_row < tokens ? V_VEC : 0, whole);
                 }
-            }
+            });
         };
 
         // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, BN), num_ ...
@@ -436,8 +396,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 const int row =
                     (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 16 * 8;
-                ldmatrix_x4(Q_regs[k / MMA_K][tile_m],
-                            &s.Q_shared[row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4(Q_regs[k / MMA_K][tile_m], &s.Q_shared[row][col]);
             }
         }
 
@@ -446,10 +405,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             __syncthreads();  // why: stage kb is complete, and nobody still reads the one before
             const int stage = kb % stages;
             // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
-            #pragma unroll
-            for (int tile_m = 0; tile_m < 2 * S_TILES_M; ++tile_m)
-                #pragma unroll
-                for (int tile_n = 0; tile_n < 2 * S_TILES_N; ++tile_n) S_local[tile_m][tile_n] = 0;
+            fill(S_local, 0);
             #pragma unroll
             for (int k = 0; k < D; k += MMA_K) {
                 const int lane = threadIdx.x % WARP;
@@ -459,7 +415,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                     const int row =
                         (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                     const int col = k + lane / 8 % 2 * 8;
-                    ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][swizzle<float16, D>(row, col)]);
+                    ldmatrix_x4(b[tile_n], &s.K_shared[stage][row][col]);
                 }
                 #pragma unroll
                 for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -485,18 +441,15 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                     }
             }
 
-            // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
-            #pragma unroll
-            for (int e = 0; e < S_ROWS; ++e)
-                old_max[e] = row_max[e];
+            // 21_flash_attention_varlen.py:42  T.copy(row_max ...
+            copy_registers(row_max, old_max);
 
             // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1, clear=False)
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r) {
                 float partial = -infinity();
                 #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    partial = fmaxf(partial, S_local[r][c]);
+                for (int c = 0; c < S_COLS; ++c) partial = fmaxf(partial, S_local[r][c]);
                 row_max[r] = fmaxf(row_max[r], max_in_warp<THREADS_N>(partial));
             }
 
@@ -510,8 +463,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int r = 0; r < S_ROWS; ++r) {
                 if (rescale[r] != 1.0f)
                     #pragma unroll
-                    for (int c = 0; c < O_COLS; ++c)
-                        O_local[r][c] *= rescale[r];
+                    for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= rescale[r];
             }
 
             // 21_flash_attention_varlen.py:49  for i, j in T.Parallel(BM, BN):
@@ -526,22 +478,16 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int r = 0; r < S_ROWS; ++r) {
                 float partial = 0.0f;
                 #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    partial += S_local[r][c];
+                for (int c = 0; c < S_COLS; ++c) partial += S_local[r][c];
                 block_sum[r] = partial;
             }
 
             // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):
             #pragma unroll
-            for (int e = 0; e < S_ROWS; ++e)
-                row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
+            for (int e = 0; e < S_ROWS; ++e) row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
 
-            // 21_flash_attention_varlen.py:54  T.copy(S_local, P_local)
-            #pragma unroll
-            for (int r = 0; r < S_ROWS; ++r)
-                #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    P_local[r][c] = S_local[r][c];
+            // 21_flash_attention_varlen.py:54  T.copy(S_local ...
+            copy_registers(S_local, P_local);
 
             // 21_flash_attention_varlen.py:55  T.gemm(P_local, V_shared, O_local)
             #pragma unroll
@@ -557,8 +503,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 for (int tile_n = 0; tile_n < O_TILES_N; tile_n += 2) {
                     const int row = k + lane % 16;
                     const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                    ldmatrix_x4_transposed(b[tile_n],
-                                           &s.V_shared[stage][row][swizzle<float16, D>(row, col)]);
+                    ldmatrix_x4_transposed(b[tile_n], &s.V_shared[stage][row][col]);
                 }
                 #pragma unroll
                 for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -572,8 +517,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         // why: each thread has the sum of its own columns until here; the threads of a row meet
         //     once
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
+        for (int e = 0; e < S_ROWS; ++e) row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
         // 21_flash_attention_varlen.py:56  for i, j in T.Parallel(BM, D):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
@@ -592,9 +536,9 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 }
 
 // tilegen-launch: {"entry": "varlen", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_VEC", "K_VEC", "V_VEC",
-//     "MIN_BLOCKS"], "grid": ["ceildiv(longest, BM)", "heads", "bounds - 1"], "block": "THREADS",
-//   "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "Q_PAD", "K_PAD", "V_PAD", "Q_VEC",
+//     "K_VEC", "V_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(longest, BM)", "heads", "bounds - 1"],
+//   "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["tokens", "heads", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["tokens", "heads", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["tokens", "heads", "D"],
@@ -603,13 +547,13 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "shape": ["tokens", "heads", "D"], "access": "write"}],
 //   "sizes": ["tokens", "heads", "bounds"], "source": "21_flash_attention_varlen.py:10",
 //   "ir": "sha256:5aa1f62877ff0d7c",
-//   "map": {"14": [300, 302], "18": [303, 305], "19": [306, 308], "20": [309, 311], "21": [312,
-//     314], "22": [315, 317], "23": [318, 320], "24": [321, 323], "25": [324, 326], "26": [327,
-//     329], "27": [330, 332], "28": [333, 335], "29": [336, 337], "30": [338, 339], "31": [340,
-//     358], "32": [359, 364], "33": [365, 368], "34": [369, 375], "36": [376, 398], "37": [399,
-//     422], "35": [423, 447], "38": [448, 475], "39": [476, 477], "40": [478, 487], "42": [488,
-//     492], "43": [493, 502], "44": [503, 507], "46": [508, 516], "49": [517, 523], "51": [524,
-//     533], "52": [534, 538], "54": [539, 545], "55": [546, 576], "56": [577, 591]}}
+//   "map": {"14": [316, 318], "18": [319, 319], "19": [320, 320], "20": [321, 321], "21": [322,
+//     322], "22": [323, 323], "23": [324, 324], "24": [325, 325], "25": [326, 326], "26": [327,
+//     328], "27": [329, 330], "28": [331, 333], "29": [334, 335], "30": [336, 336], "31": [337,
+//     347], "32": [348, 348], "33": [349, 349], "34": [350, 353], "36": [354, 367], "37": [368,
+//     382], "35": [383, 406], "38": [407, 431], "39": [432, 433], "40": [434, 443], "42": [444,
+//     446], "43": [447, 455], "44": [456, 460], "46": [461, 468], "49": [469, 475], "51": [476,
+//     484], "52": [485, 488], "54": [489, 491], "55": [492, 520], "56": [521, 535]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -728,18 +672,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                     // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D],
                     //     Q_shared)
                     for (int i = 0; i < BM; ++i)
-                        for (int j = 0; j < D; ++j)
-                            Q_shared[i][j] = Q[{first + i, head, j}];
+                        for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{first + i, head, j}];
                     // 21_flash_attention_varlen.py:32  T.clear(O_local)
                     for (int i = 0; i < BM; ++i)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] = 0.0;
+                        for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
                     // 21_flash_attention_varlen.py:33  T.clear(row_sum)
-                    for (int i = 0; i < BM; ++i)
-                        row_sum[i] = 0.0;
+                    for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
                     // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
-                    for (int i = 0; i < BM; ++i)
-                        row_max[i] = -INFINITY;
+                    for (int i = 0; i < BM; ++i) row_max[i] = -INFINITY;
                     // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, ...
                     for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
                         // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb ...
@@ -752,8 +692,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                                 V_shared[i][j] = V[{start + kb * BN + i, head, j}];
                         // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
                         for (int i = 0; i < BM; ++i)
-                            for (int j = 0; j < BN; ++j)
-                                S_local[i][j] = 0.0;
+                            for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                         for (int i = 0; i < BM; ++i)
                             for (int j = 0; j < BN; ++j)
                                 for (int k = 0; k < D; ++k)
@@ -767,8 +706,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                                         : -INFINITY;
                         }
                         // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
-                        for (int i = 0; i < BM; ++i)
-                            old_max[i] = row_max[i];
+                        for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                         // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1,
                         //     clear=False)
                         for (int i = 0; i < BM; ++i) {
@@ -794,8 +732,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                         // 21_flash_attention_varlen.py:51  T.reduce_sum(S_local, block_sum, dim=1)
                         for (int i = 0; i < BM; ++i) {
                             double sum = 0.0;
-                            for (int j = 0; j < BN; ++j)
-                                sum += S_local[i][j];
+                            for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                             block_sum[i] = sum;
                         }
                         // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):

@@ -10,17 +10,22 @@
 //
 // Work    about 10*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     12*heads*queries*D + 8*(heads*keys*D + heads*queries) bytes.
-// Shared  57344 bytes = Q_shared 16384 + dO_shared 16384 + 3 smaller tiles.  128 threads.
+// Shared  66048 bytes = K_shared 18432 + V_shared 18432 + 5 smaller tiles.  128 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-// rows of Q_shared, dO_shared and dQ_local; columns of dS_shared, S_local and dS_local
-constexpr int BM = 64;
-constexpr int BN = 64;         // rows of K_shared, V_shared and dS_shared
+// rows of Q_shared, dO_shared and dQ_local; elements of lse_shared and delta_shared
+constexpr int BM = 32;
+constexpr int BN = 128;        // rows of K_shared, V_shared and dS_shared
 constexpr int D = 64;          // columns of K_shared, V_shared and Q_shared
 constexpr int stages = 2;      // tiles of each operand that are on their way or in use: 2 and up
 constexpr int THREADS = 128;   // threads of a block: up to 1024
 constexpr int WARPS_N = 1;     // warps along the columns of S: a power of two
-constexpr int WARPS_N_DQ = 2;  // warps along the columns of dQ: a power of two
+constexpr int WARPS_N_DQ = 4;  // warps along the columns of dQ: a power of two
+constexpr int K_PAD = 8;       // columns after each row of K_shared that keep banks apart
+constexpr int V_PAD = 8;       // columns after each row of V_shared that keep banks apart
+constexpr int Q_PAD = 8;       // columns after each row of Q_shared that keep banks apart
+constexpr int DO_PAD = 8;      // columns after each row of dO_shared that keep banks apart
+constexpr int DS_PAD = 8;      // columns after each row of dS_shared that keep banks apart
 constexpr int K_VEC = 8;       // elements of K_shared in one access: 1, 2, 4 or 8
 constexpr int V_VEC = 8;       // elements of V_shared in one access: 1, 2, 4 or 8
 constexpr int Q_VEC = 8;       // elements of Q_shared in one access: 1, 2, 4 or 8
@@ -63,14 +68,16 @@ static_assert(2 * K_VEC <= 16 && 2 * V_VEC <= 16 && 2 * Q_VEC <= 16 && 2 * DO_VE
 static_assert(BN * D % (THREADS * K_VEC) == 0 && BN * D % (THREADS * V_VEC) == 0
               && BM * D % (THREADS * Q_VEC) == 0 && BM * D % (THREADS * DO_VEC) == 0,
               "every thread moves the same number of elements");
-static_assert(D % K_VEC == 0 && D % V_VEC == 0 && D % Q_VEC == 0 && D % DO_VEC == 0,
-              "rows are made of whole vectors");
+static_assert(D % K_VEC == 0 && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0
+              && (D + V_PAD) % V_VEC == 0 && D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0
+              && D % DO_VEC == 0 && (D + DO_PAD) % DO_VEC == 0, "rows are made of whole vectors");
 static_assert(2 * Q_VEC >= 4 && 2 * DO_VEC >= 4, "cp.async moves at least 4 bytes");
 static_assert(D % MMA_K == 0 && BM % MMA_K == 0 && BN % MMA_K == 0,
               "the depth of a block is made of whole mma steps");
 static_assert(S_ROWS % 2 == 0 && S_COLS % 4 == 0 && DV_COLS % 4 == 0 && DK_COLS % 4 == 0
               && DQ_ROWS % 2 == 0 && DQ_COLS % 4 == 0, "a warp's part is made of 16 x 16 pieces");
-static_assert(2 * D % 16 == 0 && 2 * BM % 16 == 0,
+static_assert(2 * (D + K_PAD) % 16 == 0 && 2 * (D + Q_PAD) % 16 == 0 && 2 * (D + DO_PAD) % 16 == 0
+              && 2 * (D + V_PAD) % 16 == 0 && 2 * (BM + DS_PAD) % 16 == 0,
               "rows start at multiples of 16 bytes, as ldmatrix needs");
 static_assert(WARPS_N == 1, "a warp holds whole rows of P_half");
 static_assert(WARPS_N == 1, "a warp holds whole rows of dS_half");
@@ -116,6 +123,12 @@ template <int BYTES> __device__ void cp_async_or_zeros(void* dst, const void* sr
 
 __device__ void cp_async_commit() { asm volatile("cp.async.commit_group;"); }
 
+// Waits until at most PENDING groups of this thread's copies are on their way.
+template <int PENDING> __device__ void cp_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
+}
+
 __device__ unsigned shared_address(const void* p) { return __cvta_generic_to_shared(p); }
 
 // Four matrices of 8 rows of 16 bytes; lane l names row l % 8 of matrix l / 8.
@@ -123,12 +136,6 @@ __device__ void ldmatrix_x4(unsigned* r, const void* row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(shared_address(row)));
-}
-
-// Waits until at most PENDING groups of this thread's copies are on their way.
-template <int PENDING> __device__ void cp_async_wait()
-{
-    asm volatile("cp.async.wait_group %0;" :: "n"(PENDING));
 }
 
 // Rows `low` and `high` (8 further down) of one tile: += a * b.
@@ -169,6 +176,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -176,6 +190,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -186,65 +221,37 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
-template <class T, int COLS> __device__ int swizzle(int row, int col)
-{
-    constexpr int PIECE = 16 / sizeof(T);
-    constexpr int PIECES = COLS / PIECE;
-    constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
+}
+
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -253,16 +260,26 @@ template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS
 // The column of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_col() { return threadIdx.x / 32 % WARPS; }
 
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
+
 // Two neighbouring 16-bit elements as one register.
 template <class T> __device__ unsigned pack_pair(const T* pair)
 {
     return pair[0].bits | unsigned(pair[1].bits) << 16;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -273,14 +290,17 @@ template <int N, class D, class S> __device__ void store_inside(D* dst, const S*
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
-    alignas(16) float16 K_shared[BN][D];
-    alignas(16) float16 V_shared[BN][D];
-    alignas(16) float16 Q_shared[stages][BM][D];
-    alignas(16) float16 dO_shared[stages][BM][D];
-    alignas(16) float16 dS_shared[BN][BM];
+    alignas(16) float16 K_shared[BN][D + K_PAD];
+    alignas(16) float16 V_shared[BN][D + V_PAD];
+    alignas(16) float16 Q_shared[stages][BM][D + Q_PAD];
+    alignas(16) float16 dO_shared[stages][BM][D + DO_PAD];
+    alignas(16) float lse_shared[stages][BM];
+    alignas(16) float delta_shared[stages][BM];
+    alignas(16) float16 dS_shared[BN][BM + DS_PAD];
 };
 constexpr int SMEM_BYTES =
-    2 * BN * D + 2 * BN * D + 2 * stages * BM * D + 2 * stages * BM * D + 2 * BN * BM;
+    2 * BN * (D + K_PAD) + 2 * BN * (D + V_PAD) + 2 * stages * BM * (D + Q_PAD)
+    + 2 * stages * BM * (D + DO_PAD) + 4 * stages * BM + 4 * stages * BM + 2 * BN * (BM + DS_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 166912, "a block of sm_80 can have no more shared memory");
@@ -317,118 +337,79 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
     // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 22_flash_attention_backward.py:26  S_local = T.alloc_fragment((BN, BM), "float32") ...
-    float S_local[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:27  dS_local = T.alloc_fragment((BN, BM), "float32")
-    float dS_local[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:28  P_half = T.alloc_fragment((BN, BM), "float16")
-    float16 P_half[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:29  dS_half = T.alloc_fragment((BN, BM), "float16")
-    float16 dS_half[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:32  dQ_local = T.alloc_fragment((BM, D), "float32")
-    float dQ_local[DQ_ROWS][DQ_COLS];
-
-    // 22_flash_attention_backward.py:33  lse_local = T.alloc_fragment((BM,), "float32")
-    float lse_local[S_COLS];
-
-    // 22_flash_attention_backward.py:34  delta_local = T.alloc_fragment((BM,), "float32")
-    float delta_local[S_COLS];
-
+    float S_local[S_ROWS][S_COLS];        // 22_flash_attention_backward.py:28  S_local = T. ...
+    float dS_local[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:29  dS_local = T ...
+    float16 P_half[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:30  P_half = T.a ...
+    float16 dS_half[S_ROWS][S_COLS];      // 22_flash_attention_backward.py:31  dS_half = T. ...
+    float dQ_local[DQ_ROWS][DQ_COLS];     // 22_flash_attention_backward.py:34  dQ_local = T ...
     // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
     const float scale = 1.0f / sqrtf(float(D));
-
-    // 22_flash_attention_backward.py:36  log2_e = 1.44269504                             ...
-    const float log2_e = 1.442695f;
+    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:36  log2_e = 1.4 ...
 
     // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
-    if (bx * BN + BN <= keys && is_aligned<K_VEC>(K)) {  // the whole tile exists
+    in_two_versions(bx * BN + BN <= keys && is_aligned<K_VEC>(K), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
             const int e = first + threadIdx.x * K_VEC, row = e / D;
             const int col = e % D, K_row = bx * BN + row;
-            copy_vector<K_VEC>(&s.K_shared[row][swizzle<float16, D>(row, col)],
-                               &K[(by * keys + K_row) * D + col]);
+            copy_inside<K_VEC>(&s.K_shared[row][col], &K[(by * keys + K_row) * D + col],
+                               K_row < keys ? K_VEC : 0, whole);
         }
-    } else {
-        #pragma unroll
-        for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
-            const int e = first + threadIdx.x * K_VEC, row = e / D;
-            const int col = e % D, K_row = bx * BN + row;
-            copy_inside<K_VEC>(&s.K_shared[row][swizzle<float16, D>(row, col)],
-                               &K[(by * keys + K_row) * D + col], K_row < keys ? K_VEC : 0);
-        }
-    }
+    });
 
     // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
-    if (bx * BN + BN <= keys && is_aligned<V_VEC>(V)) {  // the whole tile exists
+    in_two_versions(bx * BN + BN <= keys && is_aligned<V_VEC>(V), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
             const int e = first + threadIdx.x * V_VEC, row = e / D;
             const int col = e % D, V_row = bx * BN + row;
-            copy_vector<V_VEC>(&s.V_shared[row][swizzle<float16, D>(row, col)],
-                               &V[(by * keys + V_row) * D + col]);
+            copy_inside<V_VEC>(&s.V_shared[row][col], &V[(by * keys + V_row) * D + col],
+                               V_row < keys ? V_VEC : 0, whole);
         }
-    } else {
-        #pragma unroll
-        for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
-            const int e = first + threadIdx.x * V_VEC, row = e / D;
-            const int col = e % D, V_row = bx * BN + row;
-            copy_inside<V_VEC>(&s.V_shared[row][swizzle<float16, D>(row, col)],
-                               &V[(by * keys + V_row) * D + col], V_row < keys ? V_VEC : 0);
-        }
-    }
+    });
 
-    // 22_flash_attention_backward.py:39  T.clear(dK_local)
-    float dK_local[S_ROWS][DK_COLS] = {};
-
-    // 22_flash_attention_backward.py:40  T.clear(dV_local)
-    float dV_local[S_ROWS][DV_COLS] = {};
+    float dK_local[S_ROWS][DK_COLS] = {};  // 22_flash_attention_backward.py:39  T.clear(dK_ ...
+    float dV_local[S_ROWS][DV_COLS] = {};  // 22_flash_attention_backward.py:40  T.clear(dV_ ...
 
     const int steps = (queries + BM - 1) / BM;
     auto load_stage = [&](int qb) {
         const int stage = qb % stages;
         // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
-        if (qb * BM + BM <= queries && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
+        in_two_versions(qb * BM + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
                 const int e = first + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = qb * BM + row;
-                copy_async<Q_VEC>(&s.Q_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &Q[(by * queries + Q_row) * D + col]);
+                copy_async<Q_VEC>(&s.Q_shared[stage][row][col],
+                                  &Q[(by * queries + Q_row) * D + col], Q_row < queries ? Q_VEC : 0,
+                                  whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
-                const int e = first + threadIdx.x * Q_VEC, row = e / D;
-                const int col = e % D, Q_row = qb * BM + row;
-                copy_async<Q_VEC>(&s.Q_shared[stage][row][swizzle<float16, D>(row, col)],
-                                  &Q[(by * queries + Q_row) * D + col], Q_row < queries ? Q_VEC
-                                  : 0);
-            }
-        }
+        });
 
         // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
-        if (qb * BM + BM <= queries && is_aligned<DO_VEC>(dO)) {  // the whole tile exists
+        in_two_versions(qb * BM + BM <= queries && is_aligned<DO_VEC>(dO), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
                 const int e = first + threadIdx.x * DO_VEC, row = e / D;
                 const int col = e % D, dO_row = qb * BM + row;
-                copy_async<DO_VEC>(&s.dO_shared[stage][row][swizzle<float16, D>(row, col)],
-                                   &dO[(by * queries + dO_row) * D + col]);
-            }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
-                const int e = first + threadIdx.x * DO_VEC, row = e / D;
-                const int col = e % D, dO_row = qb * BM + row;
-                copy_async<DO_VEC>(&s.dO_shared[stage][row][swizzle<float16, D>(row, col)],
+                copy_async<DO_VEC>(&s.dO_shared[stage][row][col],
                                    &dO[(by * queries + dO_row) * D + col], dO_row < queries
-                                   ? DO_VEC : 0);
+                                   ? DO_VEC : 0, whole);
             }
+        });
+
+        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+        for (int element = threadIdx.x; element < BM; element += THREADS) {
+            const int lse_col = qb * BM + element;
+            copy_async<1>(&s.lse_shared[stage][element], &lse[by * queries + lse_col],
+                          queries - lse_col);
+        }
+
+        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+        for (int element = threadIdx.x; element < BM; element += THREADS) {
+            const int delta_col = qb * BM + element;
+            copy_async<1>(&s.delta_shared[stage][element], &delta[by * queries + delta_col],
+                          queries - delta_col);
         }
     };
 
@@ -437,76 +418,36 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         if (qb < steps) load_stage(qb);
         cp_async_commit();
     }
-    __syncthreads();  // why: K_shared is complete before it is read
-    // why: K_shared stays the same in the loop, and there are registers for it
-    unsigned K_regs[D / MMA_K][S_TILES_M][4];
-    #pragma unroll
-    for (int k = 0; k < D; k += MMA_K) {
-        const int lane = threadIdx.x % WARP;
-        #pragma unroll
-        for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m) {
-            const int row =
-                (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
-            const int col = k + lane / 16 * 8;
-            ldmatrix_x4(K_regs[k / MMA_K][tile_m], &s.K_shared[row][swizzle<float16, D>(row, col)]);
-        }
-    }
-    // why: V_shared stays the same in the loop, and there are registers for it
-    unsigned V_regs[D / MMA_K][S_TILES_M][4];
-    #pragma unroll
-    for (int k = 0; k < D; k += MMA_K) {
-        const int lane = threadIdx.x % WARP;
-        #pragma unroll
-        for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m) {
-            const int row =
-                (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
-            const int col = k + lane / 16 * 8;
-            ldmatrix_x4(V_regs[k / MMA_K][tile_m], &s.V_shared[row][swizzle<float16, D>(row, col)]);
-        }
-    }
-
     for (int qb = 0; qb < steps; ++qb) {
         cp_async_wait<stages - 2>();
         __syncthreads();  // why: stage qb is complete, and nobody still reads the one before
         const int stage = qb % stages;
-        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_local)
-        #pragma unroll
-        for (int e = 0; e < S_COLS; e += S_VEC) {
-            const int i_in_tile = S_col(e), lse_col = qb * BM + i_in_tile;
-            load_inside<S_VEC>(&lse_local[e], &lse[by * queries + lse_col], queries - lse_col);
-        }
-
-        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_local)
-        #pragma unroll
-        for (int e = 0; e < S_COLS; e += S_VEC) {
-            const int i_in_tile = S_col(e), delta_col = qb * BM + i_in_tile;
-            load_inside<S_VEC>(&delta_local[e], &delta[by * queries + delta_col],
-                               queries - delta_col);
-        }
-
         // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
-        #pragma unroll
-        for (int tile_m = 0; tile_m < 2 * S_TILES_M; ++tile_m)
-            #pragma unroll
-            for (int tile_n = 0; tile_n < 2 * S_TILES_N; ++tile_n) S_local[tile_m][tile_n] = 0;
+        fill(S_local, 0);
         #pragma unroll
         for (int k = 0; k < D; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
-            unsigned b[S_TILES_N][2];
+            unsigned a[S_TILES_M][4], b[S_TILES_N][2];
+            #pragma unroll
+            for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m) {
+                const int row =
+                    (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
+                const int col = k + lane / 16 * 8;
+                ldmatrix_x4(a[tile_m], &s.K_shared[row][col]);
+            }
             #pragma unroll
             for (int tile_n = 0; tile_n < S_TILES_N; tile_n += 2) {
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.Q_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4(b[tile_n], &s.Q_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
                 #pragma unroll
                 for (int tile_n = 0; tile_n < S_TILES_N; ++tile_n)
                     mma_m16n8k16_f16(&S_local[2 * tile_m][2 * tile_n],
-                                     &S_local[2 * tile_m + 1][2 * tile_n],
-                                     K_regs[k / MMA_K][tile_m], b[tile_n]);
+                                     &S_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
 
         if (qb + stages - 1 < steps) load_stage(qb + stages - 1);
@@ -516,16 +457,14 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
+            for (int c = 0; c < S_COLS; ++c) {
+                const int j = S_col(c);
                 S_local[r][c] =
-                    exp2_flushed(S_local[r][c] * (scale * log2_e) - lse_local[c] * log2_e);
+                    exp2_flushed(S_local[r][c] * (scale * log2_e)
+                                 - s.lse_shared[stage][j] * log2_e);
+            }
 
-        // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                P_half[r][c] = S_local[r][c];
+        copy_registers(S_local, P_half);      // 22_flash_attention_backward.py:49  T.copy(S_loc ...
 
         // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
         #pragma unroll
@@ -541,8 +480,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int tile_n = 0; tile_n < DV_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n],
-                                       &s.dO_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4_transposed(b[tile_n], &s.dO_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -553,43 +491,43 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
 
         // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, transpose ...
-        #pragma unroll
-        for (int tile_m = 0; tile_m < 2 * S_TILES_M; ++tile_m)
-            #pragma unroll
-            for (int tile_n = 0; tile_n < 2 * S_TILES_N; ++tile_n) dS_local[tile_m][tile_n] = 0;
+        fill(dS_local, 0);
         #pragma unroll
         for (int k = 0; k < D; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
-            unsigned b[S_TILES_N][2];
+            unsigned a[S_TILES_M][4], b[S_TILES_N][2];
+            #pragma unroll
+            for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m) {
+                const int row =
+                    (2 * tile_m + lane / 8 % 2) * THREADS_M + warp_row<WARPS_N>() * 8 + lane % 8;
+                const int col = k + lane / 16 * 8;
+                ldmatrix_x4(a[tile_m], &s.V_shared[row][col]);
+            }
             #pragma unroll
             for (int tile_n = 0; tile_n < S_TILES_N; tile_n += 2) {
                 const int row =
                     (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8 + lane % 8;
                 const int col = k + lane / 8 % 2 * 8;
-                ldmatrix_x4(b[tile_n], &s.dO_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4(b[tile_n], &s.dO_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
                 #pragma unroll
                 for (int tile_n = 0; tile_n < S_TILES_N; ++tile_n)
                     mma_m16n8k16_f16(&dS_local[2 * tile_m][2 * tile_n],
-                                     &dS_local[2 * tile_m + 1][2 * tile_n],
-                                     V_regs[k / MMA_K][tile_m], b[tile_n]);
+                                     &dS_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
 
         // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                dS_local[r][c] = S_local[r][c] * (dS_local[r][c] - delta_local[c]);
+            for (int c = 0; c < S_COLS; ++c) {
+                const int j = S_col(c);
+                dS_local[r][c] = S_local[r][c] * (dS_local[r][c] - s.delta_shared[stage][j]);
+            }
 
-        // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                dS_half[r][c] = dS_local[r][c];
+        copy_registers(dS_local, dS_half);    // 22_flash_attention_backward.py:54  T.copy(dS_lo ...
 
         // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
         #pragma unroll
@@ -605,8 +543,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             for (int tile_n = 0; tile_n < DK_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col = (tile_n + lane / 16) * THREADS_N * 2 + warp_col<WARPS_N>() * 8;
-                ldmatrix_x4_transposed(b[tile_n],
-                                       &s.Q_shared[stage][row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4_transposed(b[tile_n], &s.Q_shared[stage][row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < S_TILES_M; ++tile_m)
@@ -623,17 +560,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             #pragma unroll
             for (int c = 0; c < S_COLS; c += S_VEC) {
                 const int col = S_col(c);
-                store_vector<S_VEC>(&s.dS_shared[row][swizzle<float16, BM>(row, col)],
-                                    &dS_half[r][c]);
+                store_vector<S_VEC>(&s.dS_shared[row][col], &dS_half[r][c]);
             }
         }
         __syncthreads();  // why: dS_shared is complete before it is read
 
         // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, transpose ...
-        #pragma unroll
-        for (int tile_m = 0; tile_m < 2 * DQ_TILES_M; ++tile_m)
-            #pragma unroll
-            for (int tile_n = 0; tile_n < 2 * DQ_TILES_N; ++tile_n) dQ_local[tile_m][tile_n] = 0;
+        fill(dQ_local, 0);
         #pragma unroll
         for (int k = 0; k < BN; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
@@ -643,15 +576,14 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int row = k + lane / 16 * 8 + lane % 8;
                 const int col =
                     (2 * tile_m + lane / 8 % 2) * THREADS_M_DQ + warp_row<WARPS_N_DQ>() * 8;
-                ldmatrix_x4_transposed(a[tile_m],
-                                       &s.dS_shared[row][swizzle<float16, BM>(row, col)]);
+                ldmatrix_x4_transposed(a[tile_m], &s.dS_shared[row][col]);
             }
             #pragma unroll
             for (int tile_n = 0; tile_n < DQ_TILES_N; tile_n += 2) {
                 const int row = k + lane % 16;
                 const int col =
                     (tile_n + lane / 16) * THREADS_N_DQ * 2 + warp_col<WARPS_N_DQ>() * 8;
-                ldmatrix_x4_transposed(b[tile_n], &s.K_shared[row][swizzle<float16, D>(row, col)]);
+                ldmatrix_x4_transposed(b[tile_n], &s.K_shared[row][col]);
             }
             #pragma unroll
             for (int tile_m = 0; tile_m < DQ_TILES_M; ++tile_m)
@@ -678,8 +610,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r)
         #pragma unroll
-        for (int c = 0; c < DK_COLS; ++c)
-            dK_local[r][c] *= scale;
+        for (int c = 0; c < DK_COLS; ++c) dK_local[r][c] *= scale;
 
     // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
     #pragma unroll
@@ -707,9 +638,9 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 }
 
 // tilegen-launch: {"entry": "gradients", "target": "cuda", "arch": "sm_80",
-//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "WARPS_N_DQ", "K_VEC", "V_VEC",
-//     "Q_VEC", "DO_VEC", "MIN_BLOCKS"], "grid": ["ceildiv(keys, BN)", "heads", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//   "knobs": ["BM", "BN", "D", "stages", "THREADS", "WARPS_N", "WARPS_N_DQ", "K_PAD", "V_PAD",
+//     "Q_PAD", "DO_PAD", "DS_PAD", "K_VEC", "V_VEC", "Q_VEC", "DO_VEC", "MIN_BLOCKS"],
+//   "grid": ["ceildiv(keys, BN)", "heads", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "D"],
@@ -720,14 +651,14 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "readwrite"}, {"name": "dK", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
-//   "source": "22_flash_attention_backward.py:10", "ir": "sha256:91cafefa29aff292",
-//   "map": {"20": [317, 319], "26": [320, 322], "27": [323, 325], "28": [326, 328], "29": [329,
-//     331], "32": [332, 334], "33": [335, 337], "34": [338, 340], "35": [341, 343], "36": [344,
-//     346], "37": [347, 365], "38": [366, 384], "39": [385, 387], "40": [388, 393], "42": [394,
-//     413], "43": [414, 434], "41": [435, 471], "44": [472, 478], "45": [479, 486], "46": [487,
-//     514], "47": [515, 522], "49": [523, 529], "50": [530, 554], "51": [555, 579], "52": [580,
-//     586], "54": [587, 593], "55": [594, 618], "56": [619, 631], "57": [632, 663], "58": [664,
-//     676], "60": [677, 683], "62": [684, 695], "63": [696, 706]}}
+//   "source": "22_flash_attention_backward.py:10", "ir": "sha256:481b397b0fc8d9d1",
+//   "map": {"20": [337, 339], "28": [340, 340], "29": [341, 341], "30": [342, 342], "31": [343,
+//     343], "34": [344, 344], "35": [345, 346], "36": [347, 348], "37": [349, 359], "38": [360,
+//     370], "39": [371, 371], "40": [372, 376], "42": [377, 388], "43": [389, 400], "44": [401,
+//     407], "45": [408, 415], "41": [416, 424], "46": [425, 455], "47": [456, 466], "49": [467,
+//     468], "50": [469, 492], "51": [493, 520], "52": [521, 529], "54": [530, 531], "55": [532,
+//     555], "56": [556, 567], "57": [568, 595], "58": [596, 608], "60": [609, 614], "62": [615,
+//     626], "63": [627, 637]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -823,6 +754,8 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto V_shared = std::make_unique<double[][D]>(BN);
             auto Q_shared = std::make_unique<double[][D]>(BM);
             auto dO_shared = std::make_unique<double[][D]>(BM);
+            auto lse_shared = std::make_unique<double[]>(BM);
+            auto delta_shared = std::make_unique<double[]>(BM);
             auto dS_shared = std::make_unique<double[][BM]>(BN);
             auto S_local = std::make_unique<double[][BM]>(BN);
             auto dS_local = std::make_unique<double[][BM]>(BN);
@@ -831,48 +764,37 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto dK_local = std::make_unique<double[][D]>(BN);
             auto dV_local = std::make_unique<double[][D]>(BN);
             auto dQ_local = std::make_unique<double[][D]>(BM);
-            auto lse_local = std::make_unique<double[]>(BM);
-            auto delta_local = std::make_unique<double[]>(BM);
             // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
             const double scale = 1.0 / std::sqrt(double(D));
             // 22_flash_attention_backward.py:36  log2_e = 1.44269504                            ...
             const double log2_e = 1.442695;
             // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    K_shared[i][j] = K[{by, bx * BN + i, j}];
+                for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, bx * BN + i, j}];
             // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    V_shared[i][j] = V[{by, bx * BN + i, j}];
+                for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, bx * BN + i, j}];
             // 22_flash_attention_backward.py:39  T.clear(dK_local)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) dK_local[i][j] = 0.0;
             // 22_flash_attention_backward.py:40  T.clear(dV_local)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dV_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) dV_local[i][j] = 0.0;
             // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
             for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
                 // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        Q_shared[i][j] = Q[{by, qb * BM + i, j}];
+                    for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, qb * BM + i, j}];
                 // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        dO_shared[i][j] = dO[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_local)
-                for (int i = 0; i < BM; ++i)
-                    lse_local[i] = lse[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_local)
-                for (int i = 0; i < BM; ++i)
-                    delta_local[i] = delta[{by, qb * BM + i}];
+                    for (int j = 0; j < D; ++j) dO_shared[i][j] = dO[{by, qb * BM + i, j}];
+                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+                for (int i = 0; i < BM; ++i) lse_shared[i] = lse[{by, qb * BM + i}];
+                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+                for (int i = 0; i < BM; ++i) delta_shared[i] = delta[{by, qb * BM + i}];
                 // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, ...
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
@@ -881,11 +803,10 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
-                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_local[j] * log2_e);
+                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_shared[j] * log2_e);
                 // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        P_half[i][j] = double(host_float16(S_local[i][j]));
+                    for (int j = 0; j < BM; ++j) P_half[i][j] = double(host_float16(S_local[i][j]));
                 // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
@@ -893,8 +814,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             dV_local[i][j] += P_half[i][k] * dO_shared[k][j];
                 // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, ...
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        dS_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) dS_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
@@ -902,7 +822,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
-                        dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_local[j]);
+                        dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_shared[j]);
                 // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
@@ -914,12 +834,10 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             dK_local[i][j] += dS_half[i][k] * Q_shared[k][j];
                 // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        dS_shared[i][j] = dS_half[i][j];
+                    for (int j = 0; j < BM; ++j) dS_shared[i][j] = dS_half[i][j];
                 // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        dQ_local[i][j] = 0.0;
+                    for (int j = 0; j < D; ++j) dQ_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
                         for (int j = 0; j < D; ++j)
@@ -932,16 +850,13 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             }
             // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK_local[i][j] *= scale;
+                for (int j = 0; j < D; ++j) dK_local[i][j] *= scale;
             // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK.set({by, bx * BN + i, j}, dK_local[i][j]);
+                for (int j = 0; j < D; ++j) dK.set({by, bx * BN + i, j}, dK_local[i][j]);
             // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dV.set({by, bx * BN + i, j}, dV_local[i][j]);
+                for (int j = 0; j < D; ++j) dV.set({by, bx * BN + i, j}, dV_local[i][j]);
         }
 }
 

@@ -133,6 +133,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -149,10 +156,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -170,38 +179,38 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
 
 // Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
+// eight rows below each other are in different banks. Columns a SPAN apart stay a SPAN apart.
 template <class T, int COLS> __device__ int swizzle(int row, int col)
 {
     constexpr int PIECE = 16 / sizeof(T);
     constexpr int PIECES = COLS / PIECE;
     constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+    constexpr int SPAN = GROUP * PIECE;
+    return col / SPAN * SPAN + (col % SPAN ^ row / (8 / GROUP) % GROUP * PIECE);
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -237,8 +246,7 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
     // 23_split_k_gemm.py:12  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, th ...
     const int bx = blockIdx.x, by = blockIdx.y, bz = blockIdx.z;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 23_split_k_gemm.py:16  T.clear(C_local)
-
+    float C_local[C_ROWS][C_COLS] = {};   // 23_split_k_gemm.py:16  T.clear(C_local)
     // 23_split_k_gemm.py:17  steps = T.ceildiv(K, BK * SPLIT)                   # of eac ...
     const int steps = (K + BK * SPLIT - 1) / (BK * SPLIT);
 
@@ -246,50 +254,30 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
         // 23_split_k_gemm.py:19  T.copy(A[by * BM, (bz * steps + ko) * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && (bz * steps + ko) * BK + BK <= K && K % A_VEC == 0
-            && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && (bz * steps + ko) * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
                 copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
-                                  &A[m * K + k]);
+                                  &A[m * K + k], m < M ? K - k : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, BK>(row, col)],
-                                  &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 23_split_k_gemm.py:20  T.copy(B[(bz * steps + ko) * BK, bx * BN], B_shared)
-        // the whole tile exists
-        if ((bz * steps + ko) * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
-            && is_aligned<B_VEC>(B)) {
+        in_two_versions((bz * steps + ko) * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
                 copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
-                                  &B[k * N + n]);
+                                  &B[k * N + n], k < K ? N - n : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BN, col = e % BN;
-                const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
-                copy_async<B_VEC>(&s.B_shared[stage][row][swizzle<float16, BN>(row, col)],
-                                  &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
 
     // Operands of two mma steps: one is multiplied while the next is on its way.
@@ -371,8 +359,8 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"12": [237, 239], "16": [240, 241], "17": [242, 247], "19": [248, 270], "20": [271,
-//     314], "18": [315, 326], "21": [327, 352], "22": [353, 363]}}
+//   "map": {"12": [246, 248], "16": [249, 249], "17": [250, 255], "19": [256, 268], "20": [269,
+//     302], "18": [303, 314], "21": [315, 340], "22": [341, 351]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -467,8 +455,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                 auto C_local = std::make_unique<double[][BN]>(BM);
                 // 23_split_k_gemm.py:16  T.clear(C_local)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
                 // 23_split_k_gemm.py:17  steps = T.ceildiv(K, BK * SPLIT)                   # ...
                 const int steps = (K + BK * SPLIT - 1) / (BK * SPLIT);
                 // 23_split_k_gemm.py:18  for ko in T.Pipelined(steps, num_stages=stages):

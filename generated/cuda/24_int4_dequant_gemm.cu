@@ -157,6 +157,13 @@ template <int WARPS> __device__ int mma_col()
     return threadIdx.x / 32 % WARPS * 4 + threadIdx.x % 4;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -173,10 +180,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -194,38 +203,38 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
 
 // Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
+// eight rows below each other are in different banks. Columns a SPAN apart stay a SPAN apart.
 template <class T, int COLS> __device__ int swizzle(int row, int col)
 {
     constexpr int PIECE = 16 / sizeof(T);
     constexpr int PIECES = COLS / PIECE;
     constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+    constexpr int SPAN = GROUP * PIECE;
+    return col / SPAN * SPAN + (col % SPAN ^ row / (8 / GROUP) % GROUP * PIECE);
 }
 
 // Two neighbouring 16-bit elements from one register.
@@ -240,6 +249,15 @@ __device__ constexpr unsigned both(unsigned bits) { return bits | bits << 16; }
 
 // A number in both halves of a register.
 __device__ unsigned pair_of(float16 value) { return value.bits | unsigned(value.bits) << 16; }
+
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
+}
 
 // Two neighbouring 16-bit elements as one register.
 template <class T> __device__ unsigned pack_pair(const T* pair)
@@ -282,13 +300,9 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
     // 24_int4_dequant_gemm.py:32  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
     const int bx = blockIdx.x, by = blockIdx.y, bz = blockIdx.z;
 
-    // 24_int4_dequant_gemm.py:36  weights = T.alloc_fragment((BN, GROUP), "float16")
-    float16 weights[GROUP_ROWS][WEIGHTS_COLS];
-
-    // 24_int4_dequant_gemm.py:37  group = T.alloc_fragment((BN, BM), "float32")      # t ...
-    float group[GROUP_ROWS][GROUP_COLS];
+    float16 weights[GROUP_ROWS][WEIGHTS_COLS];  // 24_int4_dequant_gemm.py:36  weights = T.a ...
+    float group[GROUP_ROWS][GROUP_COLS];  // 24_int4_dequant_gemm.py:37  group = T.alloc_fra ...
     float C_local[GROUP_ROWS][GROUP_COLS] = {};  // 24_int4_dequant_gemm.py:40  T.clear(C_local)
-
     // 24_int4_dequant_gemm.py:41  steps = T.ceildiv(K // GROUP, SPLIT)               # o ...
     const int steps = (K / GROUP + SPLIT - 1) / SPLIT;
 
@@ -296,40 +310,21 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
     auto load_stage = [&](int ko) {
         const int stage = ko % stages;
         // 24_int4_dequant_gemm.py:43  T.copy(A[by * BM, (bz * steps + ko) * GROUP], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && (bz * steps + ko) * GROUP + GROUP <= K && K % A_VEC == 0
-            && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && (bz * steps + ko) * GROUP + GROUP <= K
+                        && K % A_VEC == 0 && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * GROUP; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / GROUP, col = e % GROUP;
                 const int m = by * BM + row, k = (bz * steps + ko) * GROUP + col;
                 copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, GROUP>(row, col)],
-                                  &A[m * K + k]);
+                                  &A[m * K + k], m < M ? K - k : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * GROUP; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / GROUP, col = e % GROUP;
-                const int m = by * BM + row, k = (bz * steps + ko) * GROUP + col;
-                copy_async<A_VEC>(&s.A_shared[stage][row][swizzle<float16, GROUP>(row, col)],
-                                  &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 24_int4_dequant_gemm.py:44  T.copy(W[bz * steps + ko, bx * BN, 0], W_shared)
-        // the whole tile exists
-        if (bz * steps + ko + 1 <= K / GROUP && bx * BN + BN <= N && is_aligned<W_VEC>(W)) {
-            #pragma unroll
-            for (int first = 0; first < BN * 16; first += THREADS * W_VEC) {
-                const int e = first + threadIdx.x * W_VEC;
-                const int row = e / 16, col = e % 16;
-                const int W_row = bz * steps + ko, n = bx * BN + row;
-                copy_async<W_VEC>(&s.W_shared[stage][row][swizzle<unsigned, 16>(row, col)],
-                                  &W[(W_row * N + n) * 16 + col]);
-            }
-        } else {
+        in_two_versions(bz * steps + ko + 1 <= K / GROUP && bx * BN + BN <= N
+                        && is_aligned<W_VEC>(W), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * 16; first += THREADS * W_VEC) {
                 const int e = first + threadIdx.x * W_VEC;
@@ -337,27 +332,20 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
                 const int W_row = bz * steps + ko, n = bx * BN + row;
                 copy_async<W_VEC>(&s.W_shared[stage][row][swizzle<unsigned, 16>(row, col)],
                                   &W[(W_row * N + n) * 16 + col], W_row < K / GROUP && n < N
-                                  ? W_VEC : 0);
+                                  ? W_VEC : 0, whole);
             }
-        }
+        });
 
         // 24_int4_dequant_gemm.py:45  T.copy(scales[bz * steps + ko, bx * BN], scale)
-        // the whole tile exists
-        if (bz * steps + ko + 1 <= K / GROUP && bx * BN + BN <= N && N % SCALE_VEC == 0
-            && is_aligned<SCALE_VEC>(scales)) {
-            for (int element = threadIdx.x * SCALE_VEC; element < BN;
-                 element += THREADS * SCALE_VEC) {
-                const int scales_row = bz * steps + ko, n = bx * BN + element;
-                copy_async<SCALE_VEC>(&s.scale[stage][element], &scales[scales_row * N + n]);
-            }
-        } else {
+        in_two_versions(bz * steps + ko + 1 <= K / GROUP && bx * BN + BN <= N && N % SCALE_VEC == 0
+                        && is_aligned<SCALE_VEC>(scales), [&](bool whole) {
             for (int element = threadIdx.x * SCALE_VEC; element < BN;
                  element += THREADS * SCALE_VEC) {
                 const int scales_row = bz * steps + ko, n = bx * BN + element;
                 copy_async<SCALE_VEC>(&s.scale[stage][element], &scales[scales_row * N + n],
-                                      scales_row < K / GROUP ? N - n : 0);
+                                      scales_row < K / GROUP ? N - n : 0, whole);
             }
-        }
+        });
     };
 
     // 24_int4_dequant_gemm.py:42  for ko in T.Pipelined(steps, num_stages=stages):
@@ -391,10 +379,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         }
 
         // 24_int4_dequant_gemm.py:52  T.gemm(weights, A_shared, group, transpose_B=True, cle ...
-        #pragma unroll
-        for (int tile_m = 0; tile_m < 2 * GROUP_TILES_M; ++tile_m)
-            #pragma unroll
-            for (int tile_n = 0; tile_n < 2 * GROUP_TILES_N; ++tile_n) group[tile_m][tile_n] = 0;
+        fill(group, 0);
         #pragma unroll
         for (int k = 0; k < GROUP; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
@@ -424,8 +409,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         for (int r = 0; r < GROUP_ROWS; ++r) {
             const int i = group_row(r);
             #pragma unroll
-            for (int c = 0; c < GROUP_COLS; ++c)
-                C_local[r][c] += group[r][c] * s.scale[stage][i];
+            for (int c = 0; c < GROUP_COLS; ++c) C_local[r][c] += group[r][c] * s.scale[stage][i];
         }
     }
 
@@ -453,9 +437,9 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:29",
 //   "ir": "sha256:e5f8b24fdc3ef7cc",
-//   "map": {"32": [282, 284], "36": [285, 287], "37": [288, 289], "40": [290, 291], "41": [292,
-//     297], "43": [298, 320], "44": [321, 343], "45": [344, 362], "42": [363, 374], "46": [375,
-//     392], "52": [393, 421], "53": [422, 431], "55": [432, 442]}}
+//   "map": {"32": [300, 302], "36": [303, 303], "37": [304, 304], "40": [305, 305], "41": [306,
+//     311], "43": [312, 324], "44": [325, 338], "45": [339, 350], "42": [351, 362], "46": [363,
+//     380], "52": [381, 406], "53": [407, 415], "55": [416, 426]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -562,8 +546,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                 auto C_local = std::make_unique<double[][BM]>(BN);
                 // 24_int4_dequant_gemm.py:40  T.clear(C_local)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) C_local[i][j] = 0.0;
                 // 24_int4_dequant_gemm.py:41  steps = T.ceildiv(K // GROUP, SPLIT)              ...
                 const int steps = (K / GROUP + SPLIT - 1) / SPLIT;
                 // 24_int4_dequant_gemm.py:42  for ko in T.Pipelined(steps, num_stages=stages):
@@ -578,8 +561,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                         for (int j = 0; j < 16; ++j)
                             W_shared[i][j] = W[{bz * steps + ko, bx * BN + i, j}];
                     // 24_int4_dequant_gemm.py:45  T.copy(scales[bz * steps + ko, bx * BN], scale)
-                    for (int i = 0; i < BN; ++i)
-                        scale[i] = scales[{bz * steps + ko, bx * BN + i}];
+                    for (int i = 0; i < BN; ++i) scale[i] = scales[{bz * steps + ko, bx * BN + i}];
                     // 24_int4_dequant_gemm.py:46  for i, j in T.Parallel(BN, GROUP):
                     for (int i = 0; i < BN; ++i)
                         for (int j = 0; j < GROUP; ++j) {
@@ -595,16 +577,14 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                         }
                     // 24_int4_dequant_gemm.py:52  T.gemm(weights, A_shared, group, ...
                     for (int i = 0; i < BN; ++i)
-                        for (int j = 0; j < BM; ++j)
-                            group[i][j] = 0.0;
+                        for (int j = 0; j < BM; ++j) group[i][j] = 0.0;
                     for (int i = 0; i < BN; ++i)
                         for (int j = 0; j < BM; ++j)
                             for (int k = 0; k < GROUP; ++k)
                                 group[i][j] += weights[i][k] * A_shared[j][k];
                     // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
                     for (int i = 0; i < BN; ++i)
-                        for (int j = 0; j < BM; ++j)
-                            C_local[i][j] += group[i][j] * scale[i];
+                        for (int j = 0; j < BM; ++j) C_local[i][j] += group[i][j] * scale[i];
                 }
                 // 24_int4_dequant_gemm.py:55  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)

@@ -152,10 +152,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -173,38 +175,45 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
 }
 
 // Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
+// eight rows below each other are in different banks. Columns a SPAN apart stay a SPAN apart.
 template <class T, int COLS> __device__ int swizzle(int row, int col)
 {
     constexpr int PIECE = 16 / sizeof(T);
     constexpr int PIECES = COLS / PIECE;
     constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+    constexpr int SPAN = GROUP * PIECE;
+    return col / SPAN * SPAN + (col % SPAN ^ row / (8 / GROUP) % GROUP * PIECE);
+}
+
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
 }
 
 // The row of this thread's warp, with WARPS warps in a row.
@@ -240,8 +249,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
     // 25_conv2d.py:17  with T.Kernel(T.ceildiv(K, BN), T.ceildiv(N * OH * OW, BM), threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float Y_local[Y_ROWS][Y_COLS] = {};       // 25_conv2d.py:21  T.clear(Y_local)
-    const int parts = (C + BK - 1) / BK;      // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
+    float Y_local[Y_ROWS][Y_COLS] = {};   // 25_conv2d.py:21  T.clear(Y_local)
+    const int parts = (C + BK - 1) / BK;  // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
 
     const int steps = R * S * parts;
     auto load_stage = [&](int ko) {
@@ -262,19 +271,9 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
         }
 
         // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
-        // the whole tile exists
-        if (ko / parts / S + 1 <= R && ko / parts % S + 1 <= S && ko % parts * BK + BK <= C
-            && bx * BN + BN <= K && K % F_VEC == 0 && is_aligned<F_VEC>(F)) {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
-                const int e = first + threadIdx.x * F_VEC;
-                const int row = e / BN, col = e % BN;
-                const int r = ko / parts / S, F_row = ko / parts % S;
-                const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
-                copy_async<F_VEC>(&s.F_shared[stage][row][swizzle<float16, BN>(row, col)],
-                                  &F[((r * S + F_row) * C + F_row_) * K + k]);
-            }
-        } else {
+        in_two_versions(ko / parts / S + 1 <= R && ko / parts % S + 1 <= S
+                        && ko % parts * BK + BK <= C && bx * BN + BN <= K && K % F_VEC == 0
+                        && is_aligned<F_VEC>(F), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
                 const int e = first + threadIdx.x * F_VEC;
@@ -283,9 +282,9 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
                 const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
                 copy_async<F_VEC>(&s.F_shared[stage][row][swizzle<float16, BN>(row, col)],
                                   &F[((r * S + F_row) * C + F_row_) * K + k],
-                                  r < R && F_row < S && F_row_ < C ? K - k : 0);
+                                  r < R && F_row < S && F_row_ < C ? K - k : 0, whole);
             }
-        }
+        });
     };
 
     // Operands of two mma steps: one is multiplied while the next is on its way.
@@ -373,8 +372,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:b7379019f5776609",
-//   "map": {"17": [240, 242], "21": [243, 243], "22": [244, 248], "24": [249, 263], "30": [264,
-//     310], "23": [311, 322], "31": [323, 348], "32": [349, 363]}}
+//   "map": {"17": [249, 251], "21": [252, 252], "22": [253, 257], "24": [258, 272], "30": [273,
+//     309], "23": [310, 321], "31": [322, 347], "32": [348, 362]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -469,8 +468,7 @@ static void reference(const Tensor<host_float16>& X, const Tensor<host_float16>&
             auto Y_local = std::make_unique<double[][BN]>(BM);
             // 25_conv2d.py:21  T.clear(Y_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    Y_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) Y_local[i][j] = 0.0;
             // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
             const int parts = (C + BK - 1) / BK;
             // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):

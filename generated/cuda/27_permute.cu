@@ -129,12 +129,10 @@ static void reference(const Tensor<float>& X, Tensor<float>& Y, int N, int R, in
                 auto tile = std::make_unique<double[][BT]>(BT);
                 // 27_permute.py:13  T.copy(X[bz, by * BT, bx * BT], tile)
                 for (int i = 0; i < BT; ++i)
-                    for (int j = 0; j < BT; ++j)
-                        tile[i][j] = X[{bz, by * BT + i, bx * BT + j}];
+                    for (int j = 0; j < BT; ++j) tile[i][j] = X[{bz, by * BT + i, bx * BT + j}];
                 // 27_permute.py:14  for j, i in T.Parallel(BT, BT):
                 for (int j = 0; j < BT; ++j)
-                    for (int i = 0; i < BT; ++i)
-                        Y.set({bz, bx * BT + j, by * BT + i}, tile[i][j]);
+                    for (int i = 0; i < BT; ++i) Y.set({bz, bx * BT + j, by * BT + i}, tile[i][j]);
             }
 }
 

@@ -135,8 +135,7 @@ static void reference(const Tensor<unsigned char>& X, Tensor<int>& counts, int n
     for (int bx = 0; bx < BLOCKS; ++bx) {
         auto own = std::make_unique<int[]>(BINS);
         // 28_histogram.py:13  T.clear(own)
-        for (int i = 0; i < BINS; ++i)
-            own[i] = 0;
+        for (int i = 0; i < BINS; ++i) own[i] = 0;
         // 28_histogram.py:14  for k in T.serial(T.ceildiv(n, BN * BLOCKS)):
         for (int k = 0; k < (n + BN * BLOCKS - 1) / (BN * BLOCKS); ++k) {
             // 28_histogram.py:15  for i in T.Parallel(BN):
@@ -147,8 +146,7 @@ static void reference(const Tensor<unsigned char>& X, Tensor<int>& counts, int n
             }
         }
         // 28_histogram.py:19  for v in T.Parallel(BINS):
-        for (int v = 0; v < BINS; ++v)
-            counts.set({v}, counts[{v}] + own[v]);
+        for (int v = 0; v < BINS; ++v) counts.set({v}, counts[{v}] + own[v]);
     }
 }
 

@@ -36,10 +36,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -56,10 +58,11 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -81,60 +84,32 @@ saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
     // 02_saxpy.py:12  with T.Kernel(T.ceildiv(n, BN), threads=256) as bx:
     const int bx = blockIdx.x;
 
-    // 02_saxpy.py:13  x_local = T.alloc_fragment((BN,), "float32")
-    float x_local[X_ELEMENTS];
-
-    // 02_saxpy.py:14  y_local = T.alloc_fragment((BN,), "float32")
-    float y_local[X_ELEMENTS];
+    float x_local[X_ELEMENTS];            // 02_saxpy.py:13  x_local = T.alloc_fragment((BN, ...
+    float y_local[X_ELEMENTS];            // 02_saxpy.py:14  y_local = T.alloc_fragment((BN, ...
 
     // 02_saxpy.py:15  T.copy(x[bx * BN], x_local)
-    if (bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(x)) {  // the whole tile exists
-        #pragma unroll
-        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-            const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
-            load_vector<X_VEC>(&x_local[e], &x[x_col]);
-        }
-    } else {
-        #pragma unroll
-        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-            const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
-            load_inside<X_VEC>(&x_local[e], &x[x_col], n - x_col);
-        }
+    #pragma unroll
+    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+        const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
+        load_inside<X_VEC>(&x_local[e], &x[x_col], n - x_col);
     }
 
     // 02_saxpy.py:16  T.copy(y[bx * BN], y_local)
-    if (bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(y)) {  // the whole tile exists
-        #pragma unroll
-        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-            load_vector<X_VEC>(&y_local[e], &y[y_col]);
-        }
-    } else {
-        #pragma unroll
-        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-            load_inside<X_VEC>(&y_local[e], &y[y_col], n - y_col);
-        }
+    #pragma unroll
+    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+        const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+        load_inside<X_VEC>(&y_local[e], &y[y_col], n - y_col);
     }
 
     // 02_saxpy.py:17  for i in T.Parallel(BN):
     #pragma unroll
-    for (int e = 0; e < X_ELEMENTS; ++e)
-        y_local[e] = alpha * x_local[e] + y_local[e];
+    for (int e = 0; e < X_ELEMENTS; ++e) y_local[e] = alpha * x_local[e] + y_local[e];
 
     // 02_saxpy.py:19  T.copy(y_local, y[bx * BN])
-    if (bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(y)) {  // the whole tile exists
-        #pragma unroll
-        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-            store_vector<X_VEC>(&y[y_col], &y_local[e]);
-        }
-    } else {
-        #pragma unroll
-        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-            store_inside<X_VEC>(&y[y_col], &y_local[e], n - y_col);
-        }
+    #pragma unroll
+    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+        const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+        store_inside<X_VEC>(&y[y_col], &y_local[e], n - y_col);
     }
 }
 
@@ -145,8 +120,8 @@ saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
 //     "shape": ["n"], "access": "read"}, {"name": "y", "dtype": "float32", "shape": ["n"],
 //     "access": "readwrite"}], "sizes": ["n"], "source": "02_saxpy.py:10",
 //   "ir": "sha256:80b9d2b8d46d12f1",
-//   "map": {"12": [81, 83], "13": [84, 86], "14": [87, 89], "15": [90, 104], "16": [105, 119],
-//     "17": [120, 124], "19": [125, 138]}}
+//   "map": {"12": [84, 86], "13": [87, 87], "14": [88, 89], "15": [90, 96], "16": [97, 103],
+//     "17": [104, 107], "19": [108, 113]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -212,17 +187,13 @@ static void reference(double alpha, const Tensor<float>& x, Tensor<float>& y, in
         auto x_local = std::make_unique<double[]>(BN);
         auto y_local = std::make_unique<double[]>(BN);
         // 02_saxpy.py:15  T.copy(x[bx * BN], x_local)
-        for (int i = 0; i < BN; ++i)
-            x_local[i] = x[{bx * BN + i}];
+        for (int i = 0; i < BN; ++i) x_local[i] = x[{bx * BN + i}];
         // 02_saxpy.py:16  T.copy(y[bx * BN], y_local)
-        for (int i = 0; i < BN; ++i)
-            y_local[i] = y[{bx * BN + i}];
+        for (int i = 0; i < BN; ++i) y_local[i] = y[{bx * BN + i}];
         // 02_saxpy.py:17  for i in T.Parallel(BN):
-        for (int i = 0; i < BN; ++i)
-            y_local[i] = alpha * x_local[i] + y_local[i];
+        for (int i = 0; i < BN; ++i) y_local[i] = alpha * x_local[i] + y_local[i];
         // 02_saxpy.py:19  T.copy(y_local, y[bx * BN])
-        for (int i = 0; i < BN; ++i)
-            y.set({bx * BN + i}, y_local[i]);
+        for (int i = 0; i < BN; ++i) y.set({bx * BN + i}, y_local[i]);
     }
 }
 

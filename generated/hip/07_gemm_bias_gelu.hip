@@ -66,6 +66,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -82,10 +89,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -102,10 +111,11 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -141,53 +151,38 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
     // 07_gemm_bias_gelu.py:16  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 07_gemm_bias_gelu.py:20  bias_local = T.alloc_fragment((BN,), "float32")
-    float bias_local[C_COLS];
-    float C_local[C_ROWS][C_COLS] = {};       // 07_gemm_bias_gelu.py:21  T.clear(C_local)
+    float bias_local[C_COLS];             // 07_gemm_bias_gelu.py:20  bias_local = T.alloc_f ...
+    float C_local[C_ROWS][C_COLS] = {};   // 07_gemm_bias_gelu.py:21  T.clear(C_local)
     float16 A_next[BM * BK / THREADS];
     float16 B_next[BK * BN / THREADS];
 
     const int steps = (K + BK - 1) / BK;
     auto fetch_step = [&](int ko) {
         // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
-        // the whole tile exists
-        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                load_vector<B_VEC>(&B_next[first / THREADS], &B[k * N + n]);
+                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BN, col = e % BN;
-                const int k = ko * BK + row, n = bx * BN + col;
-                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
@@ -243,18 +238,10 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
     }
 
     // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
-    if (bx * BN + BN <= N && N % C_VEC == 0 && is_aligned<C_VEC>(bias)) {  // the whole tile exists
-        #pragma unroll
-        for (int e = 0; e < C_COLS; e += C_VEC) {
-            const int i_in_tile = C_col(e), n = bx * BN + i_in_tile;
-            load_vector<C_VEC>(&bias_local[e], &bias[n]);
-        }
-    } else {
-        #pragma unroll
-        for (int e = 0; e < C_COLS; e += C_VEC) {
-            const int i_in_tile = C_col(e), n = bx * BN + i_in_tile;
-            load_inside<C_VEC>(&bias_local[e], &bias[n], N - n);
-        }
+    #pragma unroll
+    for (int e = 0; e < C_COLS; e += C_VEC) {
+        const int i_in_tile = C_col(e), n = bx * BN + i_in_tile;
+        load_inside<C_VEC>(&bias_local[e], &bias[n], N - n);
     }
 
     // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
@@ -287,9 +274,9 @@ linear_gelu(const float16* __restrict__ A, const float16* __restrict__ B,
 //     "dtype": "float32", "shape": ["N"], "access": "read"}, {"name": "C", "dtype": "float16",
 //     "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "07_gemm_bias_gelu.py:12", "ir": "sha256:01015f8592326aef",
-//   "map": {"16": [141, 143], "20": [144, 145], "21": [146, 151], "23": [152, 171], "24": [172,
-//     209], "22": [210, 219], "25": [220, 244], "26": [245, 259], "27": [260, 268], "29": [269,
-//     278]}}
+//   "map": {"16": [151, 153], "20": [154, 154], "21": [155, 160], "23": [161, 173], "24": [174,
+//     204], "22": [205, 214], "25": [215, 239], "26": [240, 246], "27": [247, 255], "29": [256,
+//     265]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -385,18 +372,15 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto bias_local = std::make_unique<double[]>(BN);
             // 07_gemm_bias_gelu.py:21  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 07_gemm_bias_gelu.py:22  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 07_gemm_bias_gelu.py:23  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 07_gemm_bias_gelu.py:24  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
+                    for (int j = 0; j < BN; ++j) B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
                 // 07_gemm_bias_gelu.py:25  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
@@ -404,8 +388,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                             C_local[i][j] += A_shared[i][k] * B_shared[k][j];
             }
             // 07_gemm_bias_gelu.py:26  T.copy(bias[bx * BN], bias_local)
-            for (int i = 0; i < BN; ++i)
-                bias_local[i] = bias[{bx * BN + i}];
+            for (int i = 0; i < BN; ++i) bias_local[i] = bias[{bx * BN + i}];
             // 07_gemm_bias_gelu.py:27  for i, j in T.Parallel(BM, BN):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BN; ++j) {
@@ -414,8 +397,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                 }
             // 07_gemm_bias_gelu.py:29  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

@@ -65,6 +65,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -81,10 +88,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -101,10 +110,11 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -140,51 +150,37 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
     // 09_gemm_tensor_core.py:32  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 09_gemm_tensor_core.py:36  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};   // 09_gemm_tensor_core.py:36  T.clear(C_local)
     float16 A_next[BM * BK / THREADS];
     float16 B_next[BK * BN / THREADS];
 
     const int steps = (K + BK - 1) / BK;
     auto fetch_step = [&](int ko) {
         // 09_gemm_tensor_core.py:38  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 09_gemm_tensor_core.py:39  T.copy(B[ko * BK, bx * BN], B_shared)
-        // the whole tile exists
-        if (ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(ko * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = ko * BK + row, n = bx * BN + col;
-                load_vector<B_VEC>(&B_next[first / THREADS], &B[k * N + n]);
+                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BN, col = e % BN;
-                const int k = ko * BK + row, n = bx * BN + col;
-                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
@@ -259,8 +255,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float16* __
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:dab5a137b65fed93",
-//   "map": {"32": [140, 142], "36": [143, 148], "38": [149, 168], "39": [169, 206], "37": [207,
-//     216], "40": [217, 241], "41": [242, 251]}}
+//   "map": {"32": [150, 152], "36": [153, 158], "38": [159, 171], "39": [172, 202], "37": [203,
+//     212], "40": [213, 237], "41": [238, 247]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -355,19 +351,16 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto C_local = std::make_unique<double[][BN]>(BM);
             // 09_gemm_tensor_core.py:36  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
             // 09_gemm_tensor_core.py:37  for ko in T.Pipelined(T.ceildiv(K, BK),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 09_gemm_tensor_core.py:38  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 09_gemm_tensor_core.py:39  T.copy(B[ko * BK, bx * BN], B_shared)
                 for (int i = 0; i < BK; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
+                    for (int j = 0; j < BN; ++j) B_shared[i][j] = B[{ko * BK + i, bx * BN + j}];
                 // 09_gemm_tensor_core.py:40  T.gemm(A_shared, B_shared, C_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BK; ++k)
@@ -376,8 +369,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             }
             // 09_gemm_tensor_core.py:41  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

@@ -64,6 +64,13 @@ __device__ float float_of(unsigned bits) { return __builtin_bit_cast(float, bits
 template <class T> __device__ T shuffle_xor(T x, int offset) { return __shfl_xor(x, offset); }
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -71,6 +78,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -81,41 +109,35 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
+}
+
 __device__ float infinity() { return float_of(0x7f800000); }
+
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
 
 template <class T> __device__ T max_of(T x, T other) { return x > other ? x : other; }
 
@@ -137,10 +159,11 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     return x;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -180,97 +203,59 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
     // 10_flash_attention.py:19  with T.Kernel(T.ceildiv(queries, BM), heads, threads=thr ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 10_flash_attention.py:23  S_local = T.alloc_fragment((BM, BN), "float32")
-    float S_local[S_ROWS][S_COLS];
-
-    // 10_flash_attention.py:24  P_local = T.alloc_fragment((BM, BN), "float16")
-    float16 P_local[S_ROWS][S_COLS];
-
-    // 10_flash_attention.py:26  row_max = T.alloc_fragment((BM,), "float32")
-    float row_max[S_ROWS];
-
-    // 10_flash_attention.py:27  old_max = T.alloc_fragment((BM,), "float32")
-    float old_max[S_ROWS];
-
-    // 10_flash_attention.py:28  rescale = T.alloc_fragment((BM,), "float32")
-    float rescale[S_ROWS];
-
-    // 10_flash_attention.py:30  block_sum = T.alloc_fragment((BM,), "float32")
-    float block_sum[S_ROWS];
-
-    // 10_flash_attention.py:31  scale = 1.44269504 / T.sqrt(T.cast(D, "float32"))     #  ...
-    const float scale = 1.442695f / sqrtf(float(D));
+    float S_local[S_ROWS][S_COLS];        // 10_flash_attention.py:23  S_local = T.alloc_fra ...
+    float16 P_local[S_ROWS][S_COLS];      // 10_flash_attention.py:24  P_local = T.alloc_fra ...
+    float row_max[S_ROWS];                // 10_flash_attention.py:26  row_max = T.alloc_fra ...
+    float old_max[S_ROWS];                // 10_flash_attention.py:27  old_max = T.alloc_fra ...
+    float rescale[S_ROWS];                // 10_flash_attention.py:28  rescale = T.alloc_fra ...
+    float block_sum[S_ROWS];              // 10_flash_attention.py:30  block_sum = T.alloc_f ...
+    const float scale = 1.442695f / sqrtf(float(D));  // 10_flash_attention.py:31  scale = 1 ...
 
     // 10_flash_attention.py:32  T.copy(Q[by, bx * BM, 0], Q_shared)
-    if (bx * BM + BM <= queries && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
-        #pragma unroll
-        for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
-            const int e = first + threadIdx.x * Q_VEC, row = e / D;
-            const int col = e % D, Q_row = bx * BM + row;
-            copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * D + col]);
-        }
-    } else {
+    in_two_versions(bx * BM + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
             const int e = first + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = bx * BM + row;
             copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * D + col],
-                               Q_row < queries ? Q_VEC : 0);
+                               Q_row < queries ? Q_VEC : 0, whole);
         }
-    }
-    float O_local[S_ROWS][O_COLS] = {};       // 10_flash_attention.py:33  T.clear(O_local)
-    float row_sum[S_ROWS] = {};               // 10_flash_attention.py:34  T.clear(row_sum)
+    });
 
-    // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-    #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_max[e] = -infinity();
+    float O_local[S_ROWS][O_COLS] = {};   // 10_flash_attention.py:33  T.clear(O_local)
+    float row_sum[S_ROWS] = {};           // 10_flash_attention.py:34  T.clear(row_sum)
+    fill(row_max, -infinity());           // 10_flash_attention.py:35  T.fill(row_max, -T.in ...
 
     // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), num_stages=st ...
     // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
     //     fragments take 197 registers of each thread, so that 32 more are too many
     for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
         // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
-        if (kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {  // the whole tile exists
-            #pragma unroll
-            for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
-                const int e = first + threadIdx.x * K_VEC, row = e / D;
-                const int col = e % D, K_row = kb * BN + row;
-                copy_vector<K_VEC>(&s.K_shared[row][col], &K[(by * keys + K_row) * D + col]);
-            }
-        } else {
+        in_two_versions(kb * BN + BN <= keys && is_aligned<K_VEC>(K), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
                 const int e = first + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
                 copy_inside<K_VEC>(&s.K_shared[row][col], &K[(by * keys + K_row) * D + col],
-                                   K_row < keys ? K_VEC : 0);
+                                   K_row < keys ? K_VEC : 0, whole);
             }
-        }
+        });
         __syncthreads();  // why: nobody still reads V_shared when it is overwritten
         // 10_flash_attention.py:38  T.copy(V[by, kb * BN, 0], V_shared)
-        if (kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {  // the whole tile exists
-            #pragma unroll
-            for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
-                const int e = first + threadIdx.x * V_VEC, row = e / D;
-                const int col = e % D, V_row = kb * BN + row;
-                copy_vector<V_VEC>(&s.V_shared[row][col], &V[(by * keys + V_row) * D + col]);
-            }
-        } else {
+        in_two_versions(kb * BN + BN <= keys && is_aligned<V_VEC>(V), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
                 const int e = first + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
                 copy_inside<V_VEC>(&s.V_shared[row][col], &V[(by * keys + V_row) * D + col],
-                                   V_row < keys ? V_VEC : 0);
+                                   V_row < keys ? V_VEC : 0, whole);
             }
-        }
+        });
         // 10_flash_attention.py:39  T.gemm(Q_shared, K_shared, S_local, transpose_B=True, cl ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                S_local[r][c] = 0.0f;
+            for (int c = 0; c < S_COLS; ++c) S_local[r][c] = 0.0f;
         for (int k = 0; k < D; k += DEPTH_VEC) {
             float a[S_ROWS][DEPTH_VEC];
             float b[S_COLS][DEPTH_VEC];
@@ -302,30 +287,24 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
                     S_local[r][c] = kb * BN + j < keys ? S_local[r][c] : -infinity();
                 }
         }
-        // 10_flash_attention.py:43  T.copy(row_max, old_max)
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            old_max[e] = row_max[e];
+        copy_registers(row_max, old_max);     // 10_flash_attention.py:43  T.copy(row_max, old_max)
         // 10_flash_attention.py:44  T.reduce_max(S_local, row_max, dim=1, clear=False)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = -infinity();
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial = fmaxf(partial, S_local[r][c]);
+            for (int c = 0; c < S_COLS; ++c) partial = fmaxf(partial, S_local[r][c]);
             row_max[r] = fmaxf(row_max[r], max_in_warp<THREADS_N>(partial));
         }
         // 10_flash_attention.py:45  for i in T.Parallel(BM):
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            rescale[e] = exp2f((old_max[e] - row_max[e]) * scale);
+        for (int e = 0; e < S_ROWS; ++e) rescale[e] = exp2f((old_max[e] - row_max[e]) * scale);
         // 10_flash_attention.py:47  for i, j in T.Parallel(BM, D):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             if (rescale[r] != 1.0f)
                 #pragma unroll
-                for (int c = 0; c < O_COLS; ++c)
-                    O_local[r][c] *= rescale[r];
+                for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= rescale[r];
         }
         // 10_flash_attention.py:50  for i, j in T.Parallel(BM, BN):
         #pragma unroll
@@ -338,20 +317,13 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = 0.0f;
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial += S_local[r][c];
+            for (int c = 0; c < S_COLS; ++c) partial += S_local[r][c];
             block_sum[r] = partial;
         }
         // 10_flash_attention.py:53  for i in T.Parallel(BM):
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
-        // 10_flash_attention.py:55  T.copy(S_local, P_local)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                P_local[r][c] = S_local[r][c];
+        for (int e = 0; e < S_ROWS; ++e) row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
+        copy_registers(S_local, P_local);     // 10_flash_attention.py:55  T.copy(S_local, P_local)
         // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
@@ -384,17 +356,16 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
             }
         }
     }
+
     // why: each thread has the sum of its own columns until here; the threads of a row meet once
     #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
+    for (int e = 0; e < S_ROWS; ++e) row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
 
     // 10_flash_attention.py:57  for i, j in T.Parallel(BM, D):
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r)
         #pragma unroll
-        for (int c = 0; c < O_COLS; ++c)
-            O_local[r][c] *= 1.0f / row_sum[r];
+        for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= 1.0f / row_sum[r];
 
     // 10_flash_attention.py:59  T.copy(O_local, O[by, bx * BM, 0])
     #pragma unroll
@@ -419,12 +390,12 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:0c23cfa3f1edbfd2",
-//   "map": {"19": [180, 182], "23": [183, 185], "24": [186, 188], "26": [189, 191], "27": [192,
-//     194], "28": [195, 197], "30": [198, 200], "31": [201, 203], "32": [204, 220], "33": [221,
-//     221], "34": [222, 223], "35": [224, 228], "36": [229, 232], "37": [233, 250], "38": [251,
-//     267], "39": [268, 293], "40": [294, 295], "41": [296, 304], "43": [305, 308], "44": [309,
-//     317], "45": [318, 321], "47": [322, 329], "50": [330, 335], "52": [336, 344], "53": [345,
-//     348], "55": [349, 354], "56": [355, 391], "57": [392, 398], "59": [399, 409]}}
+//   "map": {"19": [203, 205], "23": [206, 206], "24": [207, 207], "26": [208, 208], "27": [209,
+//     209], "28": [210, 210], "30": [211, 211], "31": [212, 213], "32": [214, 224], "33": [225,
+//     225], "34": [226, 226], "35": [227, 228], "36": [229, 232], "37": [233, 243], "38": [244,
+//     253], "39": [254, 278], "40": [279, 280], "41": [281, 289], "43": [290, 290], "44": [291,
+//     298], "45": [299, 301], "47": [302, 308], "50": [309, 314], "52": [315, 322], "53": [323,
+//     325], "55": [326, 326], "56": [327, 363], "57": [364, 369], "59": [370, 380]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -530,32 +501,25 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             const double scale = 1.442695 / std::sqrt(double(D));
             // 10_flash_attention.py:32  T.copy(Q[by, bx * BM, 0], Q_shared)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    Q_shared[i][j] = Q[{by, bx * BM + i, j}];
+                for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, bx * BM + i, j}];
             // 10_flash_attention.py:33  T.clear(O_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
             // 10_flash_attention.py:34  T.clear(row_sum)
-            for (int i = 0; i < BM; ++i)
-                row_sum[i] = 0.0;
+            for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
             // 10_flash_attention.py:35  T.fill(row_max, -T.infinity("float32"))
-            for (int i = 0; i < BM; ++i)
-                row_max[i] = -INFINITY;
+            for (int i = 0; i < BM; ++i) row_max[i] = -INFINITY;
             // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), ...
             for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
                 // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        K_shared[i][j] = K[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:38  T.copy(V[by, kb * BN, 0], V_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        V_shared[i][j] = V[{by, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, kb * BN + i, j}];
                 // 10_flash_attention.py:39  T.gemm(Q_shared, K_shared, S_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
                         for (int k = 0; k < D; ++k)
@@ -568,13 +532,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             S_local[i][j] = kb * BN + j < keys ? S_local[i][j] : -INFINITY;
                 }
                 // 10_flash_attention.py:43  T.copy(row_max, old_max)
-                for (int i = 0; i < BM; ++i)
-                    old_max[i] = row_max[i];
+                for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                 // 10_flash_attention.py:44  T.reduce_max(S_local, row_max, dim=1, clear=False)
                 for (int i = 0; i < BM; ++i) {
                     double largest = row_max[i];
-                    for (int j = 0; j < BN; ++j)
-                        largest = std::fmax(largest, S_local[i][j]);
+                    for (int j = 0; j < BN; ++j) largest = std::fmax(largest, S_local[i][j]);
                     row_max[i] = largest;
                 }
                 // 10_flash_attention.py:45  for i in T.Parallel(BM):
@@ -593,13 +555,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:52  T.reduce_sum(S_local, block_sum, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     double sum = 0.0;
-                    for (int j = 0; j < BN; ++j)
-                        sum += S_local[i][j];
+                    for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                     block_sum[i] = sum;
                 }
                 // 10_flash_attention.py:53  for i in T.Parallel(BM):
-                for (int i = 0; i < BM; ++i)
-                    row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                for (int i = 0; i < BM; ++i) row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
                 // 10_flash_attention.py:55  T.copy(S_local, P_local)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -607,17 +567,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                        for (int j = 0; j < D; ++j) O_local[i][j] += P_local[i][k] * V_shared[k][j];
             }
             // 10_flash_attention.py:57  for i, j in T.Parallel(BM, D):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] *= 1.0 / row_sum[i];
+                for (int j = 0; j < D; ++j) O_local[i][j] *= 1.0 / row_sum[i];
             // 10_flash_attention.py:59  T.copy(O_local, O[by, bx * BM, 0])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O.set({by, bx * BM + i, j}, O_local[i][j]);
+                for (int j = 0; j < D; ++j) O.set({by, bx * BM + i, j}, O_local[i][j]);
         }
 }
 

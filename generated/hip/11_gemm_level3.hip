@@ -78,6 +78,13 @@ template <int PANEL> __device__ void row_panels(int& x, int& y)
     y = first + within % count;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -85,6 +92,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -95,44 +123,21 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -170,7 +175,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
     // 11_gemm_level3.py:18  T.use_swizzle(8)
     row_panels<PANEL>(bx, by);
 
-    float C_local[C_ROWS][C_COLS] = {};       // 11_gemm_level3.py:19  T.clear(C_local)
+    float C_local[C_ROWS][C_COLS] = {};   // 11_gemm_level3.py:19  T.clear(C_local)
 
     // 11_gemm_level3.py:20  for ko in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
     // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and the
@@ -178,42 +183,26 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
     for (int ko = 0; ko < (K + block_K - 1) / block_K; ++ko) {
         __syncthreads();  // why: nobody still reads A_shared when it is overwritten
         // 11_gemm_level3.py:21  T.copy_async(A[by * block_M, ko * block_K], A_shared)
-        // the whole tile exists
-        if (by * block_M + block_M <= M && ko * block_K + block_K <= K && K % A_VEC == 0
-            && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * block_M + block_M <= M && ko * block_K + block_K <= K
+                        && K % A_VEC == 0 && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < block_M * block_K; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / block_K, col = e % block_K;
                 const int m = by * block_M + row, k = ko * block_K + col;
-                copy_vector<A_VEC>(&s.A_shared[row][col], &A[m * K + k]);
+                copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0, whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < block_M * block_K; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / block_K, col = e % block_K;
-                const int m = by * block_M + row, k = ko * block_K + col;
-                copy_inside<A_VEC>(&s.A_shared[row][col], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
         // 11_gemm_level3.py:22  T.copy_async(B[ko * block_K, bx * block_N], B_shared)
-        // the whole tile exists
-        if (ko * block_K + block_K <= K && bx * block_N + block_N + 4 <= N && N % B_VEC == 0
-            && is_aligned<B_VEC>(B)) {
+        in_two_versions(ko * block_K + block_K <= K && bx * block_N + block_N + 4 <= N
+                        && N % B_VEC == 0 && is_aligned<B_VEC>(B), [&](bool whole) {
             for (int e = threadIdx.x * B_VEC; e < block_K * (block_N + 4); e += THREADS * B_VEC) {
                 const int row = e / (block_N + 4), col = e % (block_N + 4);
                 const int k = ko * block_K + row, n = bx * block_N + col;
-                copy_vector<B_VEC>(&s.B_shared[row][col], &B[k * N + n]);
+                copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0, whole);
             }
-        } else {
-            for (int e = threadIdx.x * B_VEC; e < block_K * (block_N + 4); e += THREADS * B_VEC) {
-                const int row = e / (block_N + 4), col = e % (block_N + 4);
-                const int k = ko * block_K + row, n = bx * block_N + col;
-                copy_inside<B_VEC>(&s.B_shared[row][col], &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
-        __syncthreads();  // why: asked for by T.sync  // 11_gemm_level3.py:23  T.sync()
+        });
+        __syncthreads();  // why: asked for by T.sync
         // 11_gemm_level3.py:24  for ki in range(0, block_K, 16):
         for (int ki = 0; ki < block_K; ki += 16) {
             // 11_gemm_level3.py:25  T.gemm_warp(A_shared[:, ki:ki + 16], B_shared[ki:ki + 16, ...
@@ -241,27 +230,13 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
     }
 
     // 11_gemm_level3.py:26  T.copy(C_local, C[by * block_M, bx * block_N])
-    // the whole tile exists
-    if (by * block_M + block_M <= M && bx * block_N + block_N <= N && N % C_VEC == 0
-        && is_aligned<C_VEC>(C)) {
+    #pragma unroll
+    for (int r = 0; r < C_ROWS; ++r) {
+        const int row = C_row(r), m = by * block_M + row;
         #pragma unroll
-        for (int r = 0; r < C_ROWS; ++r) {
-            const int row = C_row(r), m = by * block_M + row;
-            #pragma unroll
-            for (int c = 0; c < C_COLS; c += C_VEC) {
-                const int col = C_col(c), n = bx * block_N + col;
-                store_vector<C_VEC>(&C[m * N + n], &C_local[r][c]);
-            }
-        }
-    } else {
-        #pragma unroll
-        for (int r = 0; r < C_ROWS; ++r) {
-            const int row = C_row(r), m = by * block_M + row;
-            #pragma unroll
-            for (int c = 0; c < C_COLS; c += C_VEC) {
-                const int col = C_col(c), n = bx * block_N + col;
-                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
-            }
+        for (int c = 0; c < C_COLS; c += C_VEC) {
+            const int col = C_col(c), n = bx * block_N + col;
+            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
         }
     }
 }
@@ -274,9 +249,8 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
-//   "map": {"14": [168, 169], "18": [170, 172], "19": [173, 174], "20": [175, 179], "21": [180,
-//     199], "22": [200, 215], "23": [216, 216], "24": [217, 218], "25": [219, 242], "26": [243,
-//     266]}}
+//   "map": {"14": [173, 174], "18": [175, 177], "19": [178, 179], "20": [180, 184], "21": [185,
+//     195], "22": [196, 205], "24": [206, 207], "25": [208, 231], "26": [232, 241]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -371,8 +345,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
             auto C_local = std::make_unique<double[][block_N]>(block_M);
             // 11_gemm_level3.py:19  T.clear(C_local)
             for (int i = 0; i < block_M; ++i)
-                for (int j = 0; j < block_N; ++j)
-                    C_local[i][j] = 0.0;
+                for (int j = 0; j < block_N; ++j) C_local[i][j] = 0.0;
             // 11_gemm_level3.py:20  for ko in T.Pipelined(T.ceildiv(K, block_K),
             //     num_stages=stages):
             for (int ko = 0; ko < (K + block_K - 1) / block_K; ++ko) {

@@ -53,6 +53,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -69,10 +76,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -113,51 +122,37 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
     // 14_gemm_dtypes.py:14  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=12 ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    int C_local[C_ROWS][C_COLS] = {};         // 14_gemm_dtypes.py:18  T.clear(C_local)
+    int C_local[C_ROWS][C_COLS] = {};     // 14_gemm_dtypes.py:18  T.clear(C_local)
     signed char A_next[BM * BK / THREADS];
     signed char B_next[BN * BK / THREADS];
 
     const int steps = (K + BK - 1) / BK;
     auto fetch_step = [&](int ko) {
         // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0 && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && ko * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = ko * BK + col;
-                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = ko * BK + col;
-                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
-        // the whole tile exists
-        if (bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0 && is_aligned<B_VEC>(B)) {
+        in_two_versions(bx * BN + BN <= N && ko * BK + BK <= K && K % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BK, col = e % BK;
                 const int n = bx * BN + row, k = ko * BK + col;
-                load_vector<B_VEC>(&B_next[first / THREADS], &B[n * K + k]);
+                load_inside<B_VEC>(&B_next[first / THREADS], &B[n * K + k], n < N ? K - k : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BN * BK; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BK, col = e % BK;
-                const int n = bx * BN + row, k = ko * BK + col;
-                load_inside<B_VEC>(&B_next[first / THREADS], &B[n * K + k], n < N ? K - k : 0);
-            }
-        }
+        });
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
@@ -233,8 +228,8 @@ gemm(const signed char* __restrict__ A, const signed char* __restrict__ B, int* 
 //     {"name": "B", "dtype": "int8", "shape": ["N", "K"], "access": "read"}, {"name": "C",
 //     "dtype": "int32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:8c562e5dbd6ab542",
-//   "map": {"14": [113, 115], "18": [116, 121], "20": [122, 141], "21": [142, 179], "19": [180,
-//     189], "22": [190, 214], "23": [215, 225]}}
+//   "map": {"14": [122, 124], "18": [125, 130], "20": [131, 143], "21": [144, 174], "19": [175,
+//     184], "22": [185, 209], "23": [210, 220]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -304,18 +299,15 @@ static void reference(const Tensor<signed char>& A, const Tensor<signed char>& B
             auto C_local = std::make_unique<int[][BN]>(BM);
             // 14_gemm_dtypes.py:18  T.clear(C_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C_local[i][j] = 0;
+                for (int j = 0; j < BN; ++j) C_local[i][j] = 0;
             // 14_gemm_dtypes.py:19  for ko in T.Pipelined(T.ceildiv(K, BK), num_stages=stages):
             for (int ko = 0; ko < (K + BK - 1) / BK; ++ko) {
                 // 14_gemm_dtypes.py:20  T.copy(A[by * BM, ko * BK], A_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) A_shared[i][j] = A[{by * BM + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:21  T.copy(B[bx * BN, ko * BK], B_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BK; ++j)
-                        B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
+                    for (int j = 0; j < BK; ++j) B_shared[i][j] = B[{bx * BN + i, ko * BK + j}];
                 // 14_gemm_dtypes.py:22  T.gemm(A_shared, B_shared, C_local, transpose_B=True)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -324,8 +316,7 @@ static void reference(const Tensor<signed char>& A, const Tensor<signed char>& B
             }
             // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
+                for (int j = 0; j < BN; ++j) C.set({by * BM + i, bx * BN + j}, C_local[i][j]);
         }
 }
 

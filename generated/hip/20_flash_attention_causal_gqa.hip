@@ -64,6 +64,13 @@ __device__ float float_of(unsigned bits) { return __builtin_bit_cast(float, bits
 template <class T> __device__ T shuffle_xor(T x, int offset) { return __shfl_xor(x, offset); }
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -71,6 +78,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -81,41 +109,35 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
+}
+
 __device__ float infinity() { return float_of(0x7f800000); }
+
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
 
 template <class T> __device__ T max_of(T x, T other) { return x > other ? x : other; }
 
@@ -137,10 +159,11 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     return x;
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -180,112 +203,68 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
     // 20_flash_attention_causal_gqa.py:21  with T.Kernel(T.ceildiv(queries, BM), heads,  ...
     const int bx = blockIdx.x, head = blockIdx.y;
 
-    // 20_flash_attention_causal_gqa.py:25  S_local = T.alloc_fragment((BM, BN), "float32")
-    float S_local[S_ROWS][S_COLS];
-
-    // 20_flash_attention_causal_gqa.py:26  P_local = T.alloc_fragment((BM, BN), "float16")
-    float16 P_local[S_ROWS][S_COLS];
-
-    // 20_flash_attention_causal_gqa.py:28  row_max = T.alloc_fragment((BM,), "float32")
-    float row_max[S_ROWS];
-
-    // 20_flash_attention_causal_gqa.py:29  old_max = T.alloc_fragment((BM,), "float32")
-    float old_max[S_ROWS];
-
-    // 20_flash_attention_causal_gqa.py:30  rescale = T.alloc_fragment((BM,), "float32")
-    float rescale[S_ROWS];
-
-    // 20_flash_attention_causal_gqa.py:32  block_sum = T.alloc_fragment((BM,), "float32")
-    float block_sum[S_ROWS];
-
+    float S_local[S_ROWS][S_COLS];        // 20_flash_attention_causal_gqa.py:25  S_local = ...
+    float16 P_local[S_ROWS][S_COLS];      // 20_flash_attention_causal_gqa.py:26  P_local = ...
+    float row_max[S_ROWS];                // 20_flash_attention_causal_gqa.py:28  row_max = ...
+    float old_max[S_ROWS];                // 20_flash_attention_causal_gqa.py:29  old_max = ...
+    float rescale[S_ROWS];                // 20_flash_attention_causal_gqa.py:30  rescale = ...
+    float block_sum[S_ROWS];              // 20_flash_attention_causal_gqa.py:32  block_sum ...
     // 20_flash_attention_causal_gqa.py:33  scale = 1.44269504 / T.sqrt(T.cast(D, "float3 ...
     const float scale = 1.442695f / sqrtf(float(D));
-
     // 20_flash_attention_causal_gqa.py:34  first = (T.ceildiv(queries, BM) - 1 - bx) * B ...
     const int first = ((queries + BM - 1) / BM - 1 - bx) * BM;
-
     // 20_flash_attention_causal_gqa.py:35  diagonal = first + keys - queries             ...
     const int diagonal = first + keys - queries;
-
     // 20_flash_attention_causal_gqa.py:36  kv = head * kv_heads // heads
     const int kv = head * kv_heads / heads;
 
     // 20_flash_attention_causal_gqa.py:37  T.copy(Q[head, first, 0], Q_shared)
-    if (first >= 0 && first + BM <= queries && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
-        #pragma unroll
-        for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
-            const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
-            const int col = e % D, Q_row = first + row;
-            copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(head * queries + Q_row) * D + col]);
-        }
-    } else {
+    in_two_versions(first >= 0 && first + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
         #pragma unroll
         for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
             const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
             const int col = e % D, Q_row = first + row;
             copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(head * queries + Q_row) * D + col],
-                               Q_row >= 0 && Q_row < queries ? Q_VEC : 0);
+                               Q_row >= 0 && Q_row < queries ? Q_VEC : 0, whole);
         }
-    }
+    });
 
-    // 20_flash_attention_causal_gqa.py:38  T.clear(O_local)
-    float O_local[S_ROWS][O_COLS] = {};
-
-    // 20_flash_attention_causal_gqa.py:39  T.clear(row_sum)
-    float row_sum[S_ROWS] = {};
-
-    // 20_flash_attention_causal_gqa.py:40  T.fill(row_max, -1e30)                        ...
-    #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_max[e] = -1e30f;
+    float O_local[S_ROWS][O_COLS] = {};   // 20_flash_attention_causal_gqa.py:38  T.clear(O_ ...
+    float row_sum[S_ROWS] = {};           // 20_flash_attention_causal_gqa.py:39  T.clear(ro ...
+    fill(row_max, -1e30f);                // 20_flash_attention_causal_gqa.py:40  T.fill(row ...
 
     // 20_flash_attention_causal_gqa.py:41  for kb in T.Pipelined(T.ceildiv(T.min(keys, d ...
     // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
     //     fragments take 197 registers of each thread, so that 32 more are too many
     for (int kb = 0; kb < (min(keys, diagonal + BM) + BN - 1) / BN; ++kb) {
         // 20_flash_attention_causal_gqa.py:42  T.copy(K[kv, kb * BN, 0], K_shared)
-        // the whole tile exists
-        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K)) {
-            #pragma unroll
-            for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
-                const int e = first_element + threadIdx.x * K_VEC, row = e / D;
-                const int col = e % D, K_row = kb * BN + row;
-                copy_vector<K_VEC>(&s.K_shared[row][col], &K[(kv * keys + K_row) * D + col]);
-            }
-        } else {
+        in_two_versions(kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K),
+                        [&](bool whole) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * K_VEC) {
                 const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                 const int col = e % D, K_row = kb * BN + row;
                 copy_inside<K_VEC>(&s.K_shared[row][col], &K[(kv * keys + K_row) * D + col],
-                                   kv < kv_heads && K_row < keys ? K_VEC : 0);
+                                   kv < kv_heads && K_row < keys ? K_VEC : 0, whole);
             }
-        }
+        });
         __syncthreads();  // why: nobody still reads V_shared when it is overwritten
         // 20_flash_attention_causal_gqa.py:43  T.copy(V[kv, kb * BN, 0], V_shared)
-        // the whole tile exists
-        if (kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V)) {
-            #pragma unroll
-            for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
-                const int e = first_element + threadIdx.x * V_VEC, row = e / D;
-                const int col = e % D, V_row = kb * BN + row;
-                copy_vector<V_VEC>(&s.V_shared[row][col], &V[(kv * keys + V_row) * D + col]);
-            }
-        } else {
+        in_two_versions(kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<V_VEC>(V),
+                        [&](bool whole) {
             #pragma unroll
             for (int first_element = 0; first_element < BN * D; first_element += THREADS * V_VEC) {
                 const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                 const int col = e % D, V_row = kb * BN + row;
                 copy_inside<V_VEC>(&s.V_shared[row][col], &V[(kv * keys + V_row) * D + col],
-                                   kv < kv_heads && V_row < keys ? V_VEC : 0);
+                                   kv < kv_heads && V_row < keys ? V_VEC : 0, whole);
             }
-        }
+        });
         // 20_flash_attention_causal_gqa.py:44  T.gemm(Q_shared, K_shared, S_local, transpose ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                S_local[r][c] = 0.0f;
+            for (int c = 0; c < S_COLS; ++c) S_local[r][c] = 0.0f;
         for (int k = 0; k < D; k += DEPTH_VEC) {
             float a[S_ROWS][DEPTH_VEC];
             float b[S_COLS][DEPTH_VEC];
@@ -319,30 +298,24 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                 }
             }
         }
-        // 20_flash_attention_causal_gqa.py:48  T.copy(row_max, old_max)
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            old_max[e] = row_max[e];
+        copy_registers(row_max, old_max);     // 20_flash_attention_causal_gqa.py:48  T.copy(row ...
         // 20_flash_attention_causal_gqa.py:49  T.reduce_max(S_local, row_max, dim=1, clear=F ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = -infinity();
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial = fmaxf(partial, S_local[r][c]);
+            for (int c = 0; c < S_COLS; ++c) partial = fmaxf(partial, S_local[r][c]);
             row_max[r] = fmaxf(row_max[r], max_in_warp<THREADS_N>(partial));
         }
         // 20_flash_attention_causal_gqa.py:50  for i in T.Parallel(BM):
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            rescale[e] = exp2f((old_max[e] - row_max[e]) * scale);
+        for (int e = 0; e < S_ROWS; ++e) rescale[e] = exp2f((old_max[e] - row_max[e]) * scale);
         // 20_flash_attention_causal_gqa.py:52  for i, j in T.Parallel(BM, D):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             if (rescale[r] != 1.0f)
                 #pragma unroll
-                for (int c = 0; c < O_COLS; ++c)
-                    O_local[r][c] *= rescale[r];
+                for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= rescale[r];
         }
         // 20_flash_attention_causal_gqa.py:55  for i, j in T.Parallel(BM, BN):
         #pragma unroll
@@ -355,20 +328,13 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         for (int r = 0; r < S_ROWS; ++r) {
             float partial = 0.0f;
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                partial += S_local[r][c];
+            for (int c = 0; c < S_COLS; ++c) partial += S_local[r][c];
             block_sum[r] = partial;
         }
         // 20_flash_attention_causal_gqa.py:58  for i in T.Parallel(BM):
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
-        // 20_flash_attention_causal_gqa.py:60  T.copy(S_local, P_local)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                P_local[r][c] = S_local[r][c];
+        for (int e = 0; e < S_ROWS; ++e) row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
+        copy_registers(S_local, P_local);     // 20_flash_attention_causal_gqa.py:60  T.copy(S_l ...
         // 20_flash_attention_causal_gqa.py:61  T.gemm(P_local, V_shared, O_local)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
@@ -401,17 +367,16 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             }
         }
     }
+
     // why: each thread has the sum of its own columns until here; the threads of a row meet once
     #pragma unroll
-    for (int e = 0; e < S_ROWS; ++e)
-        row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
+    for (int e = 0; e < S_ROWS; ++e) row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
 
     // 20_flash_attention_causal_gqa.py:62  for i, j in T.Parallel(BM, D):
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r)
         #pragma unroll
-        for (int c = 0; c < O_COLS; ++c)
-            O_local[r][c] *= 1.0f / fmaxf(row_sum[r], 1e-30f);
+        for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= 1.0f / fmaxf(row_sum[r], 1e-30f);
 
     // 20_flash_attention_causal_gqa.py:64  T.copy(O_local, O[head, first, 0])
     #pragma unroll
@@ -436,13 +401,13 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "access": "read"}, {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "kv_heads", "keys"],
 //   "source": "20_flash_attention_causal_gqa.py:15", "ir": "sha256:c6e83b566242a2ed",
-//   "map": {"21": [180, 182], "25": [183, 185], "26": [186, 188], "28": [189, 191], "29": [192,
-//     194], "30": [195, 197], "32": [198, 200], "33": [201, 203], "34": [204, 206], "35": [207,
-//     209], "36": [210, 212], "37": [213, 230], "38": [231, 233], "39": [234, 236], "40": [237,
-//     241], "41": [242, 245], "42": [246, 264], "43": [265, 282], "44": [283, 308], "45": [309,
-//     310], "46": [311, 321], "48": [322, 325], "49": [326, 334], "50": [335, 338], "52": [339,
-//     346], "55": [347, 352], "57": [353, 361], "58": [362, 365], "60": [366, 371], "61": [372,
-//     408], "62": [409, 415], "64": [416, 426]}}
+//   "map": {"21": [203, 205], "25": [206, 206], "26": [207, 207], "28": [208, 208], "29": [209,
+//     209], "30": [210, 210], "32": [211, 211], "33": [212, 213], "34": [214, 215], "35": [216,
+//     217], "36": [218, 220], "37": [221, 231], "38": [232, 232], "39": [233, 233], "40": [234,
+//     235], "41": [236, 239], "42": [240, 251], "43": [252, 262], "44": [263, 287], "45": [288,
+//     289], "46": [290, 300], "48": [301, 301], "49": [302, 309], "50": [310, 312], "52": [313,
+//     319], "55": [320, 325], "57": [326, 333], "58": [334, 336], "60": [337, 337], "61": [338,
+//     374], "62": [375, 380], "64": [381, 391]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -554,32 +519,25 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             const int kv = head * kv_heads / heads;
             // 20_flash_attention_causal_gqa.py:37  T.copy(Q[head, first, 0], Q_shared)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    Q_shared[i][j] = Q[{head, first + i, j}];
+                for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{head, first + i, j}];
             // 20_flash_attention_causal_gqa.py:38  T.clear(O_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
             // 20_flash_attention_causal_gqa.py:39  T.clear(row_sum)
-            for (int i = 0; i < BM; ++i)
-                row_sum[i] = 0.0;
+            for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
             // 20_flash_attention_causal_gqa.py:40  T.fill(row_max, -1e30)                       ...
-            for (int i = 0; i < BM; ++i)
-                row_max[i] = -1e30;
+            for (int i = 0; i < BM; ++i) row_max[i] = -1e30;
             // 20_flash_attention_causal_gqa.py:41  for kb in T.Pipelined(T.ceildiv(T.min(keys, ...
             for (int kb = 0; kb < (std::min(keys, diagonal + BM) + BN - 1) / BN; ++kb) {
                 // 20_flash_attention_causal_gqa.py:42  T.copy(K[kv, kb * BN, 0], K_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        K_shared[i][j] = K[{kv, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) K_shared[i][j] = K[{kv, kb * BN + i, j}];
                 // 20_flash_attention_causal_gqa.py:43  T.copy(V[kv, kb * BN, 0], V_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < D; ++j)
-                        V_shared[i][j] = V[{kv, kb * BN + i, j}];
+                    for (int j = 0; j < D; ++j) V_shared[i][j] = V[{kv, kb * BN + i, j}];
                 // 20_flash_attention_causal_gqa.py:44  T.gemm(Q_shared, K_shared, S_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
                         for (int k = 0; k < D; ++k)
@@ -592,13 +550,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             S_local[i][j] = kb * BN + j <= diagonal + i ? S_local[i][j] : -INFINITY;
                 }
                 // 20_flash_attention_causal_gqa.py:48  T.copy(row_max, old_max)
-                for (int i = 0; i < BM; ++i)
-                    old_max[i] = row_max[i];
+                for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                 // 20_flash_attention_causal_gqa.py:49  T.reduce_max(S_local, row_max, dim=1, ...
                 for (int i = 0; i < BM; ++i) {
                     double largest = row_max[i];
-                    for (int j = 0; j < BN; ++j)
-                        largest = std::fmax(largest, S_local[i][j]);
+                    for (int j = 0; j < BN; ++j) largest = std::fmax(largest, S_local[i][j]);
                     row_max[i] = largest;
                 }
                 // 20_flash_attention_causal_gqa.py:50  for i in T.Parallel(BM):
@@ -617,13 +573,11 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 20_flash_attention_causal_gqa.py:57  T.reduce_sum(S_local, block_sum, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     double sum = 0.0;
-                    for (int j = 0; j < BN; ++j)
-                        sum += S_local[i][j];
+                    for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                     block_sum[i] = sum;
                 }
                 // 20_flash_attention_causal_gqa.py:58  for i in T.Parallel(BM):
-                for (int i = 0; i < BM; ++i)
-                    row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
+                for (int i = 0; i < BM; ++i) row_sum[i] = row_sum[i] * rescale[i] + block_sum[i];
                 // 20_flash_attention_causal_gqa.py:60  T.copy(S_local, P_local)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < BN; ++j)
@@ -631,17 +585,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 20_flash_attention_causal_gqa.py:61  T.gemm(P_local, V_shared, O_local)
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] += P_local[i][k] * V_shared[k][j];
+                        for (int j = 0; j < D; ++j) O_local[i][j] += P_local[i][k] * V_shared[k][j];
             }
             // 20_flash_attention_causal_gqa.py:62  for i, j in T.Parallel(BM, D):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O_local[i][j] *= 1.0 / std::fmax(row_sum[i], 1e-30);
+                for (int j = 0; j < D; ++j) O_local[i][j] *= 1.0 / std::fmax(row_sum[i], 1e-30);
             // 20_flash_attention_causal_gqa.py:64  T.copy(O_local, O[head, first, 0])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < D; ++j)
-                    O.set({head, first + i, j}, O_local[i][j]);
+                for (int j = 0; j < D; ++j) O.set({head, first + i, j}, O_local[i][j]);
         }
 }
 

@@ -62,6 +62,13 @@ __device__ float float_of(unsigned bits) { return __builtin_bit_cast(float, bits
 template <class T> __device__ T shuffle_xor(T x, int offset) { return __shfl_xor(x, offset); }
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -69,6 +76,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -79,41 +107,35 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
+}
+
 __device__ float infinity() { return float_of(0x7f800000); }
+
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
 
 template <class T> __device__ T max_of(T x, T other) { return x > other ? x : other; }
 
@@ -167,125 +189,72 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
     // 21_flash_attention_varlen.py:14  with T.Kernel(T.ceildiv(longest, BM), heads, boun ...
     const int bx = blockIdx.x, head = blockIdx.y, sequence = blockIdx.z;
 
-    // 21_flash_attention_varlen.py:18  S_local = T.alloc_fragment((BM, BN), "float32")
-    float S_local[S_ROWS][S_COLS];
-
-    // 21_flash_attention_varlen.py:19  P_local = T.alloc_fragment((BM, BN), "float16")
-    float16 P_local[S_ROWS][S_COLS];
-
-    // 21_flash_attention_varlen.py:20  O_local = T.alloc_fragment((BM, D), "float32")
-    float O_local[S_ROWS][O_COLS];
-
-    // 21_flash_attention_varlen.py:21  row_max = T.alloc_fragment((BM,), "float32")
-    float row_max[S_ROWS];
-
-    // 21_flash_attention_varlen.py:22  old_max = T.alloc_fragment((BM,), "float32")
-    float old_max[S_ROWS];
-
-    // 21_flash_attention_varlen.py:23  rescale = T.alloc_fragment((BM,), "float32")
-    float rescale[S_ROWS];
-
-    // 21_flash_attention_varlen.py:24  row_sum = T.alloc_fragment((BM,), "float32")
-    float row_sum[S_ROWS];
-
-    // 21_flash_attention_varlen.py:25  block_sum = T.alloc_fragment((BM,), "float32")
-    float block_sum[S_ROWS];
-
+    float S_local[S_ROWS][S_COLS];        // 21_flash_attention_varlen.py:18  S_local = T.al ...
+    float16 P_local[S_ROWS][S_COLS];      // 21_flash_attention_varlen.py:19  P_local = T.al ...
+    float O_local[S_ROWS][O_COLS];        // 21_flash_attention_varlen.py:20  O_local = T.al ...
+    float row_max[S_ROWS];                // 21_flash_attention_varlen.py:21  row_max = T.al ...
+    float old_max[S_ROWS];                // 21_flash_attention_varlen.py:22  old_max = T.al ...
+    float rescale[S_ROWS];                // 21_flash_attention_varlen.py:23  rescale = T.al ...
+    float row_sum[S_ROWS];                // 21_flash_attention_varlen.py:24  row_sum = T.al ...
+    float block_sum[S_ROWS];              // 21_flash_attention_varlen.py:25  block_sum = T. ...
     // 21_flash_attention_varlen.py:26  scale = 1.44269504 / T.sqrt(T.cast(D, "float32")) ...
     const float scale = 1.442695f / sqrtf(float(D));
-
     // 21_flash_attention_varlen.py:27  start = starts[sequence]
     const int start = sequence < bounds ? starts[sequence] : 0;
-
     // 21_flash_attention_varlen.py:28  length = T.min(starts[sequence + 1], tokens) - start
     const int length = min(sequence + 1 < bounds ? starts[sequence + 1] : 0, tokens) - start;
 
     // 21_flash_attention_varlen.py:29  if bx * BM < length:
     if (bx * BM < length) {
-        // 21_flash_attention_varlen.py:30  first = start + bx * BM
-        const int first = start + bx * BM;
+        const int first = start + bx * BM;    // 21_flash_attention_varlen.py:30  first = start ...
         // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D], Q_shared)
-        if (first >= 0 && first + BM <= tokens && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
-            #pragma unroll
-            for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
-                const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
-                const int col = e % D, Q_row = first + row;
-                copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(Q_row * heads + head) * D + col]);
-            }
-        } else {
+        in_two_versions(first >= 0 && first + BM <= tokens && is_aligned<Q_VEC>(Q),
+                        [&](bool whole) {
             #pragma unroll
             for (int first_element = 0; first_element < BM * D; first_element += THREADS * Q_VEC) {
                 const int e = first_element + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = first + row;
                 copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(Q_row * heads + head) * D + col],
-                                   Q_row >= 0 && Q_row < tokens ? Q_VEC : 0);
+                                   Q_row >= 0 && Q_row < tokens ? Q_VEC : 0, whole);
             }
-        }
-        // 21_flash_attention_varlen.py:32  T.clear(O_local)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < O_COLS; ++c)
-                O_local[r][c] = 0.0f;
-        // 21_flash_attention_varlen.py:33  T.clear(row_sum)
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = 0.0f;
-        // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
-        #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_max[e] = -infinity();
+        });
+        fill(O_local, 0.0f);                  // 21_flash_attention_varlen.py:32  T.clear(O_local)
+        fill(row_sum, 0.0f);                  // 21_flash_attention_varlen.py:33  T.clear(row_sum)
+        fill(row_max, -infinity());           // 21_flash_attention_varlen.py:34  T.fill(row_max ...
         // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, BN), num_ ...
         // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
         //     fragments take 197 registers of each thread, so that 32 more are too many
         for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
             // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb + 1) * BN, ...
-            // the whole tile exists
-            if (start + kb * BN >= 0 && start + kb * BN + BN <= tokens && is_aligned<K_VEC>(K)) {
-                #pragma unroll
-                for (int first_element = 0; first_element < BN * D;
-                     first_element += THREADS * K_VEC) {
-                    const int e = first_element + threadIdx.x * K_VEC, row = e / D;
-                    const int col = e % D, K_row = start + kb * BN + row;
-                    copy_vector<K_VEC>(&s.K_shared[row][col], &K[(K_row * heads + head) * D + col]);
-                }
-            } else {
+            in_two_versions(start + kb * BN >= 0 && start + kb * BN + BN <= tokens
+                            && is_aligned<K_VEC>(K), [&](bool whole) {
                 #pragma unroll
                 for (int first_element = 0; first_element < BN * D;
                      first_element += THREADS * K_VEC) {
                     const int e = first_element + threadIdx.x * K_VEC, row = e / D;
                     const int col = e % D, K_row = start + kb * BN + row;
                     copy_inside<K_VEC>(&s.K_shared[row][col], &K[(K_row * heads + head) * D + col],
-                                       K_row >= 0 && K_row < tokens ? K_VEC : 0);
+                                       K_row >= 0 && K_row < tokens ? K_VEC : 0, whole);
                 }
-            }
+            });
             __syncthreads();  // why: nobody still reads V_shared when it is overwritten
             // 21_flash_attention_varlen.py:37  T.copy(V[start + kb * BN:start + (kb + 1) * BN, ...
-            // the whole tile exists
-            if (start + kb * BN >= 0 && start + kb * BN + BN <= tokens && is_aligned<V_VEC>(V)) {
-                #pragma unroll
-                for (int first_element = 0; first_element < BN * D;
-                     first_element += THREADS * V_VEC) {
-                    const int e = first_element + threadIdx.x * V_VEC, row = e / D;
-                    const int col = e % D, V_row = start + kb * BN + row;
-                    copy_vector<V_VEC>(&s.V_shared[row][col], &V[(V_row * heads + head) * D + col]);
-                }
-            } else {
+            in_two_versions(start + kb * BN >= 0 && start + kb * BN + BN <= tokens
+                            && is_aligned<V_VEC>(V), [&](bool whole) {
                 #pragma unroll
                 for (int first_element = 0; first_element < BN * D;
                      first_element += THREADS * V_VEC) {
                     const int e = first_element + threadIdx.x * V_VEC, row = e / D;
                     const int col = e % D, V_row = start + kb * BN + row;
                     copy_inside<V_VEC>(&s.V_shared[row][col], &V[(V_row * heads + head) * D + col],
-                                       V_row >= 0 && V_row < tokens ? V_VEC : 0);
+                                       V_row >= 0 && V_row < tokens ? V_VEC : 0, whole);
                 }
-            }
+            });
             // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r)
                 #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    S_local[r][c] = 0.0f;
+                for (int c = 0; c < S_COLS; ++c) S_local[r][c] = 0.0f;
             for (int k = 0; k < D; k += DEPTH_VEC) {
                 float a[S_ROWS][DEPTH_VEC];
                 float b[S_COLS][DEPTH_VEC];
@@ -317,30 +286,25 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
                         S_local[r][c] = kb * BN + j < length ? S_local[r][c] : -infinity();
                     }
             }
-            // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
-            #pragma unroll
-            for (int e = 0; e < S_ROWS; ++e)
-                old_max[e] = row_max[e];
+            // 21_flash_attention_varlen.py:42  T.copy(row_max ...
+            copy_registers(row_max, old_max);
             // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1, clear=False)
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r) {
                 float partial = -infinity();
                 #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    partial = fmaxf(partial, S_local[r][c]);
+                for (int c = 0; c < S_COLS; ++c) partial = fmaxf(partial, S_local[r][c]);
                 row_max[r] = fmaxf(row_max[r], max_in_warp<THREADS_N>(partial));
             }
             // 21_flash_attention_varlen.py:44  for i in T.Parallel(BM):
             #pragma unroll
-            for (int e = 0; e < S_ROWS; ++e)
-                rescale[e] = exp2f((old_max[e] - row_max[e]) * scale);
+            for (int e = 0; e < S_ROWS; ++e) rescale[e] = exp2f((old_max[e] - row_max[e]) * scale);
             // 21_flash_attention_varlen.py:46  for i, j in T.Parallel(BM, D):
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r) {
                 if (rescale[r] != 1.0f)
                     #pragma unroll
-                    for (int c = 0; c < O_COLS; ++c)
-                        O_local[r][c] *= rescale[r];
+                    for (int c = 0; c < O_COLS; ++c) O_local[r][c] *= rescale[r];
             }
             // 21_flash_attention_varlen.py:49  for i, j in T.Parallel(BM, BN):
             #pragma unroll
@@ -353,20 +317,14 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
             for (int r = 0; r < S_ROWS; ++r) {
                 float partial = 0.0f;
                 #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    partial += S_local[r][c];
+                for (int c = 0; c < S_COLS; ++c) partial += S_local[r][c];
                 block_sum[r] = partial;
             }
             // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):
             #pragma unroll
-            for (int e = 0; e < S_ROWS; ++e)
-                row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
-            // 21_flash_attention_varlen.py:54  T.copy(S_local, P_local)
-            #pragma unroll
-            for (int r = 0; r < S_ROWS; ++r)
-                #pragma unroll
-                for (int c = 0; c < S_COLS; ++c)
-                    P_local[r][c] = S_local[r][c];
+            for (int e = 0; e < S_ROWS; ++e) row_sum[e] = row_sum[e] * rescale[e] + block_sum[e];
+            // 21_flash_attention_varlen.py:54  T.copy(S_local ...
+            copy_registers(S_local, P_local);
             // 21_flash_attention_varlen.py:55  T.gemm(P_local, V_shared, O_local)
             #pragma unroll
             for (int r = 0; r < S_ROWS; ++r) {
@@ -402,8 +360,7 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         // why: each thread has the sum of its own columns until here; the threads of a row meet
         //     once
         #pragma unroll
-        for (int e = 0; e < S_ROWS; ++e)
-            row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
+        for (int e = 0; e < S_ROWS; ++e) row_sum[e] = sum_in_warp<THREADS_N>(row_sum[e]);
         // 21_flash_attention_varlen.py:56  for i, j in T.Parallel(BM, D):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
@@ -434,13 +391,13 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //     "shape": ["tokens", "heads", "D"], "access": "write"}],
 //   "sizes": ["tokens", "heads", "bounds"], "source": "21_flash_attention_varlen.py:10",
 //   "ir": "sha256:5aa1f62877ff0d7c",
-//   "map": {"14": [167, 169], "18": [170, 172], "19": [173, 175], "20": [176, 178], "21": [179,
-//     181], "22": [182, 184], "23": [185, 187], "24": [188, 190], "25": [191, 193], "26": [194,
-//     196], "27": [197, 199], "28": [200, 202], "29": [203, 204], "30": [205, 206], "31": [207,
-//     223], "32": [224, 229], "33": [230, 233], "34": [234, 237], "35": [238, 241], "36": [242,
-//     262], "37": [263, 282], "38": [283, 308], "39": [309, 310], "40": [311, 319], "42": [320,
-//     323], "43": [324, 332], "44": [333, 336], "46": [337, 344], "49": [345, 350], "51": [351,
-//     359], "52": [360, 363], "54": [364, 369], "55": [370, 406], "56": [407, 421]}}
+//   "map": {"14": [189, 191], "18": [192, 192], "19": [193, 193], "20": [194, 194], "21": [195,
+//     195], "22": [196, 196], "23": [197, 197], "24": [198, 198], "25": [199, 199], "26": [200,
+//     201], "27": [202, 203], "28": [204, 206], "29": [207, 208], "30": [209, 209], "31": [210,
+//     220], "32": [221, 221], "33": [222, 222], "34": [223, 223], "35": [224, 227], "36": [228,
+//     240], "37": [241, 252], "38": [253, 277], "39": [278, 279], "40": [280, 288], "42": [289,
+//     290], "43": [291, 298], "44": [299, 301], "46": [302, 308], "49": [309, 314], "51": [315,
+//     322], "52": [323, 325], "54": [326, 327], "55": [328, 363], "56": [364, 378]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -559,18 +516,14 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                     // 21_flash_attention_varlen.py:31  T.copy(Q[first:first + BM, head, 0:D],
                     //     Q_shared)
                     for (int i = 0; i < BM; ++i)
-                        for (int j = 0; j < D; ++j)
-                            Q_shared[i][j] = Q[{first + i, head, j}];
+                        for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{first + i, head, j}];
                     // 21_flash_attention_varlen.py:32  T.clear(O_local)
                     for (int i = 0; i < BM; ++i)
-                        for (int j = 0; j < D; ++j)
-                            O_local[i][j] = 0.0;
+                        for (int j = 0; j < D; ++j) O_local[i][j] = 0.0;
                     // 21_flash_attention_varlen.py:33  T.clear(row_sum)
-                    for (int i = 0; i < BM; ++i)
-                        row_sum[i] = 0.0;
+                    for (int i = 0; i < BM; ++i) row_sum[i] = 0.0;
                     // 21_flash_attention_varlen.py:34  T.fill(row_max, -T.infinity("float32"))
-                    for (int i = 0; i < BM; ++i)
-                        row_max[i] = -INFINITY;
+                    for (int i = 0; i < BM; ++i) row_max[i] = -INFINITY;
                     // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, ...
                     for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
                         // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb ...
@@ -583,8 +536,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                                 V_shared[i][j] = V[{start + kb * BN + i, head, j}];
                         // 21_flash_attention_varlen.py:38  T.gemm(Q_shared, K_shared, S_local, ...
                         for (int i = 0; i < BM; ++i)
-                            for (int j = 0; j < BN; ++j)
-                                S_local[i][j] = 0.0;
+                            for (int j = 0; j < BN; ++j) S_local[i][j] = 0.0;
                         for (int i = 0; i < BM; ++i)
                             for (int j = 0; j < BN; ++j)
                                 for (int k = 0; k < D; ++k)
@@ -598,8 +550,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                                         : -INFINITY;
                         }
                         // 21_flash_attention_varlen.py:42  T.copy(row_max, old_max)
-                        for (int i = 0; i < BM; ++i)
-                            old_max[i] = row_max[i];
+                        for (int i = 0; i < BM; ++i) old_max[i] = row_max[i];
                         // 21_flash_attention_varlen.py:43  T.reduce_max(S_local, row_max, dim=1,
                         //     clear=False)
                         for (int i = 0; i < BM; ++i) {
@@ -625,8 +576,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                         // 21_flash_attention_varlen.py:51  T.reduce_sum(S_local, block_sum, dim=1)
                         for (int i = 0; i < BM; ++i) {
                             double sum = 0.0;
-                            for (int j = 0; j < BN; ++j)
-                                sum += S_local[i][j];
+                            for (int j = 0; j < BN; ++j) sum += S_local[i][j];
                             block_sum[i] = sum;
                         }
                         // 21_flash_attention_varlen.py:52  for i in T.Parallel(BM):

@@ -11,19 +11,19 @@
 //
 // Work    about 10*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     12*heads*queries*D + 8*(heads*keys*D + heads*queries) bytes.
-// Shared  64512 bytes = dO_shared 9216 + dS_shared 9216 + 5 smaller tiles.  128 threads.
+// Shared  43264 bytes = K_shared 9216 + V_shared 9216 + 7 smaller tiles.  128 threads.
 
 #include <hip/hip_runtime.h>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-// rows of Q_shared, dO_shared and dQ_local; columns of dS_shared, S_local and dS_local
-constexpr int BM = 64;
+// rows of Q_shared, dO_shared and dQ_local; elements of lse_shared and delta_shared
+constexpr int BM = 32;
 constexpr int BN = 64;                 // rows of K_shared, V_shared and dS_shared
 // columns of K_shared, V_shared and Q_shared: a multiple of 64
 constexpr int D = 64;
 constexpr int THREADS = 128;           // threads of a block: up to 1024
 // threads across a row of S: a power of two that divides THREADS
-constexpr int THREADS_N = 16;
+constexpr int THREADS_N = 8;
 // threads across a row of dK: a power of two that divides THREADS
 constexpr int THREADS_N_DK = 8;
 constexpr int DK_VEC = 4;              // neighbouring columns of dK_local in a thread: 1, 2 or 4
@@ -46,9 +46,7 @@ constexpr int K_VEC = 8;               // elements of K_shared in one access: 1,
 constexpr int V_VEC = 8;               // elements of V_shared in one access: 1, 2, 4 or 8
 constexpr int Q_VEC = 8;               // elements of Q_shared in one access: 1, 2, 4 or 8
 constexpr int DO_VEC = 8;              // elements of dO_shared in one access: 1, 2, 4 or 8
-constexpr int DEPTH_VEC = 2;           // steps of depth that one load serves: 1, 2 or 4
-constexpr int DV_DEPTH_VEC = 4;        // steps of depth that one load serves: 1, 2 or 4
-constexpr int DK_DEPTH_VEC = 4;        // steps of depth that one load serves: 1, 2 or 4
+constexpr int DEPTH_VEC = 4;           // steps of depth that one load serves: 1, 2 or 4
 
 constexpr int THREADS_M = THREADS / THREADS_N;
 constexpr int S_ROWS = BN / THREADS_M;        // rows of S_local that a thread holds
@@ -82,7 +80,7 @@ static_assert(BN * D % (THREADS * K_VEC) == 0 && BN * D % (THREADS * V_VEC) == 0
 static_assert(D % K_VEC == 0 && (D + K_PAD) % K_VEC == 0 && D % V_VEC == 0
               && (D + V_PAD) % V_VEC == 0 && D % Q_VEC == 0 && (D + Q_PAD) % Q_VEC == 0
               && D % DO_VEC == 0 && (D + DO_PAD) % DO_VEC == 0, "rows are made of whole vectors");
-static_assert(D % DEPTH_VEC == 0 && BM % DV_DEPTH_VEC == 0 && BM % DK_DEPTH_VEC == 0,
+static_assert(D % DEPTH_VEC == 0 && BM % DEPTH_VEC == 0,
               "the depth of a block is made of whole vectors");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -111,6 +109,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -118,6 +123,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -128,44 +154,30 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
-// The first `inside` of N elements to memory.
-template <int N, class D, class S> __device__ void store_inside(D* dst, const S* src, int inside)
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
 {
-    if (inside >= N && is_aligned<N>(dst)) {
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
+
+// The first `inside` of N elements to memory; all of them, to an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void store_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(dst))) {
         store_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -182,11 +194,14 @@ struct Smem {
     alignas(16) float16 V_shared[BN][D + V_PAD];
     alignas(16) float16 Q_shared[BM][D + Q_PAD];
     alignas(16) float16 dO_shared[BM][D + DO_PAD];
+    alignas(16) float lse_shared[BM];
+    alignas(16) float delta_shared[BM];
     alignas(16) float16 dS_shared[BN][BM + DS_PAD];
 };
 constexpr int SMEM_BYTES =
     2 * BN * (BM + P_HALF_STAGED_PAD) + 2 * BN * (BM + DS_HALF_STAGED_PAD) + 2 * BN * (D + K_PAD)
-    + 2 * BN * (D + V_PAD) + 2 * BM * (D + Q_PAD) + 2 * BM * (D + DO_PAD) + 2 * BN * (BM + DS_PAD);
+    + 2 * BN * (D + V_PAD) + 2 * BM * (D + Q_PAD) + 2 * BM * (D + DO_PAD) + 4 * BM + 4 * BM
+    + 2 * BN * (BM + DS_PAD);
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 16, "shared[] starts at a multiple of 16 bytes");
 static_assert(SMEM_BYTES <= 65536, "a block of gfx942 can have no more shared memory");
@@ -225,132 +240,80 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
     // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    // 22_flash_attention_backward.py:26  S_local = T.alloc_fragment((BN, BM), "float32") ...
-    float S_local[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:27  dS_local = T.alloc_fragment((BN, BM), "float32")
-    float dS_local[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:28  P_half = T.alloc_fragment((BN, BM), "float16")
-    float16 P_half[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:29  dS_half = T.alloc_fragment((BN, BM), "float16")
-    float16 dS_half[S_ROWS][S_COLS];
-
-    // 22_flash_attention_backward.py:32  dQ_local = T.alloc_fragment((BM, D), "float32")
-    float dQ_local[DQ_ROWS][DQ_COLS];
-
-    // 22_flash_attention_backward.py:33  lse_local = T.alloc_fragment((BM,), "float32")
-    float lse_local[S_COLS];
-
-    // 22_flash_attention_backward.py:34  delta_local = T.alloc_fragment((BM,), "float32")
-    float delta_local[S_COLS];
-
+    float S_local[S_ROWS][S_COLS];        // 22_flash_attention_backward.py:28  S_local = T. ...
+    float dS_local[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:29  dS_local = T ...
+    float16 P_half[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:30  P_half = T.a ...
+    float16 dS_half[S_ROWS][S_COLS];      // 22_flash_attention_backward.py:31  dS_half = T. ...
+    float dQ_local[DQ_ROWS][DQ_COLS];     // 22_flash_attention_backward.py:34  dQ_local = T ...
     // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
     const float scale = 1.0f / sqrtf(float(D));
-
-    // 22_flash_attention_backward.py:36  log2_e = 1.44269504                             ...
-    const float log2_e = 1.442695f;
+    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:36  log2_e = 1.4 ...
 
     // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
-    if (bx * BN + BN <= keys && is_aligned<K_VEC>(K)) {  // the whole tile exists
-        #pragma unroll
-        for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
-            const int e = first + threadIdx.x * K_VEC, row = e / D;
-            const int col = e % D, K_row = bx * BN + row;
-            copy_vector<K_VEC>(&s.K_shared[row][col], &K[(by * keys + K_row) * D + col]);
-        }
-    } else {
+    in_two_versions(bx * BN + BN <= keys && is_aligned<K_VEC>(K), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
             const int e = first + threadIdx.x * K_VEC, row = e / D;
             const int col = e % D, K_row = bx * BN + row;
             copy_inside<K_VEC>(&s.K_shared[row][col], &K[(by * keys + K_row) * D + col],
-                               K_row < keys ? K_VEC : 0);
+                               K_row < keys ? K_VEC : 0, whole);
         }
-    }
+    });
 
     // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
-    if (bx * BN + BN <= keys && is_aligned<V_VEC>(V)) {  // the whole tile exists
-        #pragma unroll
-        for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
-            const int e = first + threadIdx.x * V_VEC, row = e / D;
-            const int col = e % D, V_row = bx * BN + row;
-            copy_vector<V_VEC>(&s.V_shared[row][col], &V[(by * keys + V_row) * D + col]);
-        }
-    } else {
+    in_two_versions(bx * BN + BN <= keys && is_aligned<V_VEC>(V), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
             const int e = first + threadIdx.x * V_VEC, row = e / D;
             const int col = e % D, V_row = bx * BN + row;
             copy_inside<V_VEC>(&s.V_shared[row][col], &V[(by * keys + V_row) * D + col],
-                               V_row < keys ? V_VEC : 0);
+                               V_row < keys ? V_VEC : 0, whole);
         }
-    }
+    });
 
-    // 22_flash_attention_backward.py:39  T.clear(dK_local)
-    float dK_local[DK_ROWS][DK_COLS] = {};
-
-    // 22_flash_attention_backward.py:40  T.clear(dV_local)
-    float dV_local[DV_ROWS][DV_COLS] = {};
+    float dK_local[DK_ROWS][DK_COLS] = {};  // 22_flash_attention_backward.py:39  T.clear(dK ...
+    float dV_local[DV_ROWS][DV_COLS] = {};  // 22_flash_attention_backward.py:40  T.clear(dV ...
 
     // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
-    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
-    //     fragments take 226 registers of each thread, so that 32 more are too many
+    // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and the
+    //     128 threads have no equal shares of lse_shared
     for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
         // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
-        if (qb * BM + BM <= queries && is_aligned<Q_VEC>(Q)) {  // the whole tile exists
-            #pragma unroll
-            for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
-                const int e = first + threadIdx.x * Q_VEC, row = e / D;
-                const int col = e % D, Q_row = qb * BM + row;
-                copy_vector<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * D + col]);
-            }
-        } else {
+        in_two_versions(qb * BM + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
                 const int e = first + threadIdx.x * Q_VEC, row = e / D;
                 const int col = e % D, Q_row = qb * BM + row;
                 copy_inside<Q_VEC>(&s.Q_shared[row][col], &Q[(by * queries + Q_row) * D + col],
-                                   Q_row < queries ? Q_VEC : 0);
+                                   Q_row < queries ? Q_VEC : 0, whole);
             }
-        }
+        });
         // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
-        if (qb * BM + BM <= queries && is_aligned<DO_VEC>(dO)) {  // the whole tile exists
-            #pragma unroll
-            for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
-                const int e = first + threadIdx.x * DO_VEC, row = e / D;
-                const int col = e % D, dO_row = qb * BM + row;
-                copy_vector<DO_VEC>(&s.dO_shared[row][col], &dO[(by * queries + dO_row) * D + col]);
-            }
-        } else {
+        in_two_versions(qb * BM + BM <= queries && is_aligned<DO_VEC>(dO), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
                 const int e = first + threadIdx.x * DO_VEC, row = e / D;
                 const int col = e % D, dO_row = qb * BM + row;
                 copy_inside<DO_VEC>(&s.dO_shared[row][col], &dO[(by * queries + dO_row) * D + col],
-                                    dO_row < queries ? DO_VEC : 0);
+                                    dO_row < queries ? DO_VEC : 0, whole);
             }
+        });
+        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+        for (int element = threadIdx.x; element < BM; element += THREADS) {
+            const int lse_col = qb * BM + element;
+            s.lse_shared[element] = lse_col < queries ? lse[by * queries + lse_col] : 0.0f;
         }
-        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_local)
-        #pragma unroll
-        for (int e = 0; e < S_COLS; ++e) {
-            const int i_in_tile = S_col(e), lse_col = qb * BM + i_in_tile;
-            lse_local[e] = lse_col < queries ? lse[by * queries + lse_col] : 0.0f;
-        }
-        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_local)
-        #pragma unroll
-        for (int e = 0; e < S_COLS; ++e) {
-            const int i_in_tile = S_col(e), delta_col = qb * BM + i_in_tile;
-            delta_local[e] = delta_col < queries ? delta[by * queries + delta_col] : 0.0f;
+        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+        for (int element = threadIdx.x; element < BM; element += THREADS) {
+            const int delta_col = qb * BM + element;
+            s.delta_shared[element] = delta_col < queries ? delta[by * queries + delta_col] : 0.0f;
         }
         __syncthreads();  // why: K_shared is complete before it is read
         // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                S_local[r][c] = 0.0f;
+            for (int c = 0; c < S_COLS; ++c) S_local[r][c] = 0.0f;
         for (int k = 0; k < D; k += DEPTH_VEC) {
             float a[S_ROWS][DEPTH_VEC];
             float b[S_COLS][DEPTH_VEC];
@@ -375,14 +338,11 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                S_local[r][c] = exp2f(S_local[r][c] * (scale * log2_e) - lse_local[c] * log2_e);
-        // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                P_half[r][c] = S_local[r][c];
+            for (int c = 0; c < S_COLS; ++c) {
+                const int j = S_col(c);
+                S_local[r][c] = exp2f(S_local[r][c] * (scale * log2_e) - s.lse_shared[j] * log2_e);
+            }
+        copy_registers(S_local, P_half);      // 22_flash_attention_backward.py:49  T.copy(S_loc ...
         // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
@@ -394,13 +354,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             }
         }
         __syncthreads();  // why: P_half_staged is complete before it is read
-        for (int k = 0; k < BM; k += DV_DEPTH_VEC) {
-            float a[DV_ROWS][DV_DEPTH_VEC];
+        for (int k = 0; k < BM; k += DEPTH_VEC) {
+            float a[DV_ROWS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < DV_ROWS; ++r)
-                load_vector<DV_DEPTH_VEC>(&a[r][0], &s.P_half_staged[dV_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.P_half_staged[dV_row(r)][k]);
             #pragma unroll
-            for (int kk = 0; kk < DV_DEPTH_VEC; ++kk) {
+            for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 float b[DV_COLS];
                 #pragma unroll
                 for (int c = 0; c < DV_COLS; c += DV_VEC)
@@ -418,8 +378,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                dS_local[r][c] = 0.0f;
+            for (int c = 0; c < S_COLS; ++c) dS_local[r][c] = 0.0f;
         for (int k = 0; k < D; k += DEPTH_VEC) {
             float a[S_ROWS][DEPTH_VEC];
             float b[S_COLS][DEPTH_VEC];
@@ -444,14 +403,11 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                dS_local[r][c] = S_local[r][c] * (dS_local[r][c] - delta_local[c]);
-        // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
-        #pragma unroll
-        for (int r = 0; r < S_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < S_COLS; ++c)
-                dS_half[r][c] = dS_local[r][c];
+            for (int c = 0; c < S_COLS; ++c) {
+                const int j = S_col(c);
+                dS_local[r][c] = S_local[r][c] * (dS_local[r][c] - s.delta_shared[j]);
+            }
+        copy_registers(dS_local, dS_half);    // 22_flash_attention_backward.py:54  T.copy(dS_lo ...
         // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
@@ -463,13 +419,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             }
         }
         __syncthreads();  // why: dS_half_staged is complete before it is read
-        for (int k = 0; k < BM; k += DK_DEPTH_VEC) {
-            float a[DK_ROWS][DK_DEPTH_VEC];
+        for (int k = 0; k < BM; k += DEPTH_VEC) {
+            float a[DK_ROWS][DEPTH_VEC];
             #pragma unroll
             for (int r = 0; r < DK_ROWS; ++r)
-                load_vector<DK_DEPTH_VEC>(&a[r][0], &s.dS_half_staged[dK_row(r)][k]);
+                load_vector<DEPTH_VEC>(&a[r][0], &s.dS_half_staged[dK_row(r)][k]);
             #pragma unroll
-            for (int kk = 0; kk < DK_DEPTH_VEC; ++kk) {
+            for (int kk = 0; kk < DEPTH_VEC; ++kk) {
                 float b[DK_COLS];
                 #pragma unroll
                 for (int c = 0; c < DK_COLS; c += DK_VEC)
@@ -498,8 +454,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         #pragma unroll
         for (int r = 0; r < DQ_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < DQ_COLS; ++c)
-                dQ_local[r][c] = 0.0f;
+            for (int c = 0; c < DQ_COLS; ++c) dQ_local[r][c] = 0.0f;
         #pragma unroll 8
         for (int k = 0; k < BN; ++k) {
             float a[DQ_ROWS];
@@ -535,8 +490,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
     #pragma unroll
     for (int r = 0; r < DK_ROWS; ++r)
         #pragma unroll
-        for (int c = 0; c < DK_COLS; ++c)
-            dK_local[r][c] *= scale;
+        for (int c = 0; c < DK_COLS; ++c) dK_local[r][c] *= scale;
 
     // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
     #pragma unroll
@@ -566,9 +520,8 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 // tilegen-launch: {"entry": "gradients", "target": "hip", "arch": "gfx942",
 //   "knobs": ["BM", "BN", "D", "THREADS", "THREADS_N", "THREADS_N_DK", "DK_VEC", "THREADS_N_DV",
 //     "DV_VEC", "THREADS_N_DQ", "DQ_VEC", "P_HALF_STAGED_PAD", "DS_HALF_STAGED_PAD", "K_PAD",
-//     "V_PAD", "Q_PAD", "DO_PAD", "DS_PAD", "K_VEC", "V_VEC", "Q_VEC", "DO_VEC", "DEPTH_VEC",
-//     "DV_DEPTH_VEC", "DK_DEPTH_VEC"], "grid": ["ceildiv(keys, BN)", "heads", "1"],
-//   "block": "THREADS", "shared": "SMEM_BYTES",
+//     "V_PAD", "Q_PAD", "DO_PAD", "DS_PAD", "K_VEC", "V_VEC", "Q_VEC", "DO_VEC", "DEPTH_VEC"],
+//   "grid": ["ceildiv(keys, BN)", "heads", "1"], "block": "THREADS", "shared": "SMEM_BYTES",
 //   "params": [{"name": "Q", "dtype": "float16", "shape": ["heads", "queries", "D"],
 //     "access": "read"}, {"name": "K", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "read"}, {"name": "V", "dtype": "float16", "shape": ["heads", "keys", "D"],
@@ -579,14 +532,14 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "readwrite"}, {"name": "dK", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
-//   "source": "22_flash_attention_backward.py:10", "ir": "sha256:91cafefa29aff292",
-//   "map": {"20": [225, 227], "26": [228, 230], "27": [231, 233], "28": [234, 236], "29": [237,
-//     239], "32": [240, 242], "33": [243, 245], "34": [246, 248], "35": [249, 251], "36": [252,
-//     254], "37": [255, 272], "38": [273, 290], "39": [291, 293], "40": [294, 296], "41": [297,
-//     300], "42": [301, 317], "43": [318, 334], "44": [335, 340], "45": [341, 347], "46": [348,
-//     373], "47": [374, 379], "49": [380, 385], "50": [386, 416], "51": [417, 442], "52": [443,
-//     448], "54": [449, 454], "55": [455, 485], "56": [486, 496], "57": [497, 520], "58": [521,
-//     533], "60": [534, 540], "62": [541, 552], "63": [553, 563]}}
+//   "source": "22_flash_attention_backward.py:10", "ir": "sha256:fd83c7c0d6175c12",
+//   "map": {"20": [240, 242], "28": [243, 243], "29": [244, 244], "30": [245, 245], "31": [246,
+//     246], "34": [247, 247], "35": [248, 249], "36": [250, 251], "37": [252, 262], "38": [263,
+//     273], "39": [274, 274], "40": [275, 276], "41": [277, 280], "42": [281, 290], "43": [291,
+//     300], "44": [301, 305], "45": [306, 311], "46": [312, 336], "47": [337, 344], "49": [345,
+//     345], "50": [346, 376], "51": [377, 401], "52": [402, 409], "54": [410, 410], "55": [411,
+//     441], "56": [442, 452], "57": [453, 475], "58": [476, 488], "60": [489, 494], "62": [495,
+//     506], "63": [507, 517]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -682,6 +635,8 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto V_shared = std::make_unique<double[][D]>(BN);
             auto Q_shared = std::make_unique<double[][D]>(BM);
             auto dO_shared = std::make_unique<double[][D]>(BM);
+            auto lse_shared = std::make_unique<double[]>(BM);
+            auto delta_shared = std::make_unique<double[]>(BM);
             auto dS_shared = std::make_unique<double[][BM]>(BN);
             auto S_local = std::make_unique<double[][BM]>(BN);
             auto dS_local = std::make_unique<double[][BM]>(BN);
@@ -690,48 +645,37 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto dK_local = std::make_unique<double[][D]>(BN);
             auto dV_local = std::make_unique<double[][D]>(BN);
             auto dQ_local = std::make_unique<double[][D]>(BM);
-            auto lse_local = std::make_unique<double[]>(BM);
-            auto delta_local = std::make_unique<double[]>(BM);
             // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
             const double scale = 1.0 / std::sqrt(double(D));
             // 22_flash_attention_backward.py:36  log2_e = 1.44269504                            ...
             const double log2_e = 1.442695;
             // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    K_shared[i][j] = K[{by, bx * BN + i, j}];
+                for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, bx * BN + i, j}];
             // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    V_shared[i][j] = V[{by, bx * BN + i, j}];
+                for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, bx * BN + i, j}];
             // 22_flash_attention_backward.py:39  T.clear(dK_local)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) dK_local[i][j] = 0.0;
             // 22_flash_attention_backward.py:40  T.clear(dV_local)
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dV_local[i][j] = 0.0;
+                for (int j = 0; j < D; ++j) dV_local[i][j] = 0.0;
             // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
             for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
                 // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        Q_shared[i][j] = Q[{by, qb * BM + i, j}];
+                    for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, qb * BM + i, j}];
                 // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        dO_shared[i][j] = dO[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_local)
-                for (int i = 0; i < BM; ++i)
-                    lse_local[i] = lse[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_local)
-                for (int i = 0; i < BM; ++i)
-                    delta_local[i] = delta[{by, qb * BM + i}];
+                    for (int j = 0; j < D; ++j) dO_shared[i][j] = dO[{by, qb * BM + i, j}];
+                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+                for (int i = 0; i < BM; ++i) lse_shared[i] = lse[{by, qb * BM + i}];
+                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+                for (int i = 0; i < BM; ++i) delta_shared[i] = delta[{by, qb * BM + i}];
                 // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, ...
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        S_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
@@ -740,11 +684,10 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
-                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_local[j] * log2_e);
+                            std::exp2(S_local[i][j] * (scale * log2_e) - lse_shared[j] * log2_e);
                 // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        P_half[i][j] = double(host_float16(S_local[i][j]));
+                    for (int j = 0; j < BM; ++j) P_half[i][j] = double(host_float16(S_local[i][j]));
                 // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
@@ -752,8 +695,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             dV_local[i][j] += P_half[i][k] * dO_shared[k][j];
                 // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, ...
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        dS_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) dS_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
@@ -761,7 +703,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                 // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
-                        dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_local[j]);
+                        dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_shared[j]);
                 // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
@@ -773,12 +715,10 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                             dK_local[i][j] += dS_half[i][k] * Q_shared[k][j];
                 // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        dS_shared[i][j] = dS_half[i][j];
+                    for (int j = 0; j < BM; ++j) dS_shared[i][j] = dS_half[i][j];
                 // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, ...
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < D; ++j)
-                        dQ_local[i][j] = 0.0;
+                    for (int j = 0; j < D; ++j) dQ_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
                         for (int j = 0; j < D; ++j)
@@ -791,16 +731,13 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             }
             // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK_local[i][j] *= scale;
+                for (int j = 0; j < D; ++j) dK_local[i][j] *= scale;
             // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dK.set({by, bx * BN + i, j}, dK_local[i][j]);
+                for (int j = 0; j < D; ++j) dK.set({by, bx * BN + i, j}, dK_local[i][j]);
             // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
-                for (int j = 0; j < D; ++j)
-                    dV.set({by, bx * BN + i, j}, dV_local[i][j]);
+                for (int j = 0; j < D; ++j) dV.set({by, bx * BN + i, j}, dV_local[i][j]);
         }
 }
 

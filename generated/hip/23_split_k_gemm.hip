@@ -65,6 +65,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -81,10 +88,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -128,8 +137,7 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
     // 23_split_k_gemm.py:12  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLIT, th ...
     const int bx = blockIdx.x, by = blockIdx.y, bz = blockIdx.z;
 
-    float C_local[C_ROWS][C_COLS] = {};       // 23_split_k_gemm.py:16  T.clear(C_local)
-
+    float C_local[C_ROWS][C_COLS] = {};   // 23_split_k_gemm.py:16  T.clear(C_local)
     // 23_split_k_gemm.py:17  steps = T.ceildiv(K, BK * SPLIT)                   # of eac ...
     const int steps = (K + BK * SPLIT - 1) / (BK * SPLIT);
     float16 A_next[BM * BK / THREADS];
@@ -138,46 +146,30 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
     const int ko_steps = steps;
     auto fetch_step = [&](int ko) {
         // 23_split_k_gemm.py:19  T.copy(A[by * BM, (bz * steps + ko) * BK], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && (bz * steps + ko) * BK + BK <= K && K % A_VEC == 0
-            && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && (bz * steps + ko) * BK + BK <= K && K % A_VEC == 0
+                        && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / BK, col = e % BK;
                 const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
-                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * BK; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / BK, col = e % BK;
-                const int m = by * BM + row, k = (bz * steps + ko) * BK + col;
-                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 23_split_k_gemm.py:20  T.copy(B[(bz * steps + ko) * BK, bx * BN], B_shared)
-        // the whole tile exists
-        if ((bz * steps + ko) * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
-            && is_aligned<B_VEC>(B)) {
+        in_two_versions((bz * steps + ko) * BK + BK <= K && bx * BN + BN <= N && N % B_VEC == 0
+                        && is_aligned<B_VEC>(B), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
                 const int e = first + threadIdx.x * B_VEC;
                 const int row = e / BN, col = e % BN;
                 const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
-                load_vector<B_VEC>(&B_next[first / THREADS], &B[k * N + n]);
+                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * B_VEC) {
-                const int e = first + threadIdx.x * B_VEC;
-                const int row = e / BN, col = e % BN;
-                const int k = (bz * steps + ko) * BK + row, n = bx * BN + col;
-                load_inside<B_VEC>(&B_next[first / THREADS], &B[k * N + n], k < K ? N - n : 0);
-            }
-        }
+        });
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
@@ -253,8 +245,8 @@ split_k_gemm(const float16* __restrict__ A, const float16* __restrict__ B, float
 //     {"name": "B", "dtype": "float16", "shape": ["K", "N"], "access": "read"}, {"name": "C",
 //     "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}], "sizes": ["M", "K", "N"],
 //   "source": "23_split_k_gemm.py:10", "ir": "sha256:52492f65d7ddb7c2",
-//   "map": {"12": [128, 130], "16": [131, 132], "17": [133, 139], "19": [140, 160], "20": [161,
-//     199], "18": [200, 209], "21": [210, 234], "22": [235, 245]}}
+//   "map": {"12": [137, 139], "16": [140, 140], "17": [141, 147], "19": [148, 160], "20": [161,
+//     191], "18": [192, 201], "21": [202, 226], "22": [227, 237]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -349,8 +341,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<host_float16>&
                 auto C_local = std::make_unique<double[][BN]>(BM);
                 // 23_split_k_gemm.py:16  T.clear(C_local)
                 for (int i = 0; i < BM; ++i)
-                    for (int j = 0; j < BN; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BN; ++j) C_local[i][j] = 0.0;
                 // 23_split_k_gemm.py:17  steps = T.ceildiv(K, BK * SPLIT)                   # ...
                 const int steps = (K + BK * SPLIT - 1) / (BK * SPLIT);
                 // 23_split_k_gemm.py:18  for ko in T.Pipelined(steps, num_stages=stages):

@@ -66,6 +66,13 @@ struct float16 {
 };
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -82,10 +89,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -103,13 +112,14 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // Where element `col` of a row of COLS lies: pieces of 16 bytes change places by the row, so that
-// eight rows below each other are in different banks.
+// eight rows below each other are in different banks. Columns a SPAN apart stay a SPAN apart.
 template <class T, int COLS> __device__ int swizzle(int row, int col)
 {
     constexpr int PIECE = 16 / sizeof(T);
     constexpr int PIECES = COLS / PIECE;
     constexpr int GROUP = PIECES % 8 == 0 ? 8 : PIECES & -PIECES;  // pieces that change places
-    return col ^ row / (8 / GROUP) % GROUP * PIECE;
+    constexpr int SPAN = GROUP * PIECE;
+    return col / SPAN * SPAN + (col % SPAN ^ row / (8 / GROUP) % GROUP * PIECE);
 }
 
 // The bits of a value as another type of the same size.
@@ -157,13 +167,9 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
     // 24_int4_dequant_gemm.py:32  with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), SPLI ...
     const int bx = blockIdx.x, by = blockIdx.y, bz = blockIdx.z;
 
-    // 24_int4_dequant_gemm.py:36  weights = T.alloc_fragment((BN, GROUP), "float16")
-    float16 weights[WEIGHTS_ROWS][WEIGHTS_COLS];
-
-    // 24_int4_dequant_gemm.py:37  group = T.alloc_fragment((BN, BM), "float32")      # t ...
-    float group[GROUP_ROWS][GROUP_COLS];
+    float16 weights[WEIGHTS_ROWS][WEIGHTS_COLS];  // 24_int4_dequant_gemm.py:36  weights = T ...
+    float group[GROUP_ROWS][GROUP_COLS];  // 24_int4_dequant_gemm.py:37  group = T.alloc_fra ...
     float C_local[GROUP_ROWS][GROUP_COLS] = {};  // 24_int4_dequant_gemm.py:40  T.clear(C_local)
-
     // 24_int4_dequant_gemm.py:41  steps = T.ceildiv(K // GROUP, SPLIT)               # o ...
     const int steps = (K / GROUP + SPLIT - 1) / SPLIT;
     float16 A_next[BM * GROUP / THREADS];
@@ -173,46 +179,30 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
     const int ko_steps = steps;
     auto fetch_step = [&](int ko) {
         // 24_int4_dequant_gemm.py:43  T.copy(A[by * BM, (bz * steps + ko) * GROUP], A_shared)
-        // the whole tile exists
-        if (by * BM + BM <= M && (bz * steps + ko) * GROUP + GROUP <= K && K % A_VEC == 0
-            && is_aligned<A_VEC>(A)) {
+        in_two_versions(by * BM + BM <= M && (bz * steps + ko) * GROUP + GROUP <= K
+                        && K % A_VEC == 0 && is_aligned<A_VEC>(A), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * GROUP; first += THREADS * A_VEC) {
                 const int e = first + threadIdx.x * A_VEC;
                 const int row = e / GROUP, col = e % GROUP;
                 const int m = by * BM + row, k = (bz * steps + ko) * GROUP + col;
-                load_vector<A_VEC>(&A_next[first / THREADS], &A[m * K + k]);
+                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0,
+                                   whole);
             }
-        } else {
-            #pragma unroll
-            for (int first = 0; first < BM * GROUP; first += THREADS * A_VEC) {
-                const int e = first + threadIdx.x * A_VEC;
-                const int row = e / GROUP, col = e % GROUP;
-                const int m = by * BM + row, k = (bz * steps + ko) * GROUP + col;
-                load_inside<A_VEC>(&A_next[first / THREADS], &A[m * K + k], m < M ? K - k : 0);
-            }
-        }
+        });
 
         // 24_int4_dequant_gemm.py:44  T.copy(W[bz * steps + ko, bx * BN, 0], W_shared)
-        // the whole tile exists
-        if (bz * steps + ko + 1 <= K / GROUP && bx * BN + BN <= N && is_aligned<W_VEC>(W)) {
-            #pragma unroll
-            for (int first = 0; first < BN * 16; first += THREADS * W_VEC) {
-                const int e = first + threadIdx.x * W_VEC;
-                const int row = e / 16, col = e % 16;
-                const int W_row = bz * steps + ko, n = bx * BN + row;
-                load_vector<W_VEC>(&W_next[first / THREADS], &W[(W_row * N + n) * 16 + col]);
-            }
-        } else {
+        in_two_versions(bz * steps + ko + 1 <= K / GROUP && bx * BN + BN <= N
+                        && is_aligned<W_VEC>(W), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN * 16; first += THREADS * W_VEC) {
                 const int e = first + threadIdx.x * W_VEC;
                 const int row = e / 16, col = e % 16;
                 const int W_row = bz * steps + ko, n = bx * BN + row;
                 load_inside<W_VEC>(&W_next[first / THREADS], &W[(W_row * N + n) * 16 + col],
-                                   W_row < K / GROUP && n < N ? W_VEC : 0);
+                                   W_row < K / GROUP && n < N ? W_VEC : 0, whole);
             }
-        }
+        });
 
         // 24_int4_dequant_gemm.py:45  T.copy(scales[bz * steps + ko, bx * BN], scale)
         #pragma unroll
@@ -289,8 +279,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         #pragma unroll
         for (int r = 0; r < GROUP_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < GROUP_COLS; ++c)
-                group[r][c] = 0.0f;
+            for (int c = 0; c < GROUP_COLS; ++c) group[r][c] = 0.0f;
         for (int k = 0; k < GROUP; k += DEPTH_VEC) {
             float a[GROUP_ROWS][DEPTH_VEC];
             float b[GROUP_COLS][DEPTH_VEC];
@@ -317,8 +306,7 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
         for (int r = 0; r < GROUP_ROWS; ++r) {
             const int i = group_row(r);
             #pragma unroll
-            for (int c = 0; c < GROUP_COLS; ++c)
-                C_local[r][c] += group[r][c] * s.scale[stage][i];
+            for (int c = 0; c < GROUP_COLS; ++c) C_local[r][c] += group[r][c] * s.scale[stage][i];
         }
 
         if (ko + 1 < ko_steps) keep_step(ko + 1);
@@ -348,9 +336,9 @@ int4_gemm(const float16* __restrict__ A, const unsigned* __restrict__ W,
 //     {"name": "C", "dtype": "float32", "shape": ["M", "N"], "access": "readwrite"}],
 //   "sizes": ["M", "K", "N"], "source": "24_int4_dequant_gemm.py:29",
 //   "ir": "sha256:e5f8b24fdc3ef7cc",
-//   "map": {"32": [157, 159], "36": [160, 162], "37": [163, 164], "40": [165, 166], "41": [167,
-//     174], "43": [175, 195], "44": [196, 216], "45": [217, 250], "42": [251, 260], "46": [261,
-//     277], "52": [278, 314], "53": [315, 326], "55": [327, 337]}}
+//   "map": {"32": [167, 169], "36": [170, 170], "37": [171, 171], "40": [172, 172], "41": [173,
+//     180], "43": [181, 193], "44": [194, 206], "45": [207, 240], "42": [241, 250], "46": [251,
+//     267], "52": [268, 303], "53": [304, 314], "55": [315, 325]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -457,8 +445,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                 auto C_local = std::make_unique<double[][BM]>(BN);
                 // 24_int4_dequant_gemm.py:40  T.clear(C_local)
                 for (int i = 0; i < BN; ++i)
-                    for (int j = 0; j < BM; ++j)
-                        C_local[i][j] = 0.0;
+                    for (int j = 0; j < BM; ++j) C_local[i][j] = 0.0;
                 // 24_int4_dequant_gemm.py:41  steps = T.ceildiv(K // GROUP, SPLIT)              ...
                 const int steps = (K / GROUP + SPLIT - 1) / SPLIT;
                 // 24_int4_dequant_gemm.py:42  for ko in T.Pipelined(steps, num_stages=stages):
@@ -473,8 +460,7 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                         for (int j = 0; j < 16; ++j)
                             W_shared[i][j] = W[{bz * steps + ko, bx * BN + i, j}];
                     // 24_int4_dequant_gemm.py:45  T.copy(scales[bz * steps + ko, bx * BN], scale)
-                    for (int i = 0; i < BN; ++i)
-                        scale[i] = scales[{bz * steps + ko, bx * BN + i}];
+                    for (int i = 0; i < BN; ++i) scale[i] = scales[{bz * steps + ko, bx * BN + i}];
                     // 24_int4_dequant_gemm.py:46  for i, j in T.Parallel(BN, GROUP):
                     for (int i = 0; i < BN; ++i)
                         for (int j = 0; j < GROUP; ++j) {
@@ -490,16 +476,14 @@ static void reference(const Tensor<host_float16>& A, const Tensor<unsigned>& W,
                         }
                     // 24_int4_dequant_gemm.py:52  T.gemm(weights, A_shared, group, ...
                     for (int i = 0; i < BN; ++i)
-                        for (int j = 0; j < BM; ++j)
-                            group[i][j] = 0.0;
+                        for (int j = 0; j < BM; ++j) group[i][j] = 0.0;
                     for (int i = 0; i < BN; ++i)
                         for (int j = 0; j < BM; ++j)
                             for (int k = 0; k < GROUP; ++k)
                                 group[i][j] += weights[i][k] * A_shared[j][k];
                     // 24_int4_dequant_gemm.py:53  for i, j in T.Parallel(BN, BM):
                     for (int i = 0; i < BN; ++i)
-                        for (int j = 0; j < BM; ++j)
-                            C_local[i][j] += group[i][j] * scale[i];
+                        for (int j = 0; j < BM; ++j) C_local[i][j] += group[i][j] * scale[i];
                 }
                 // 24_int4_dequant_gemm.py:55  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)

@@ -70,6 +70,13 @@ template <int WIDTH> __device__ int thread_n()
     return warp % (WIDTH / 8) * 8 + lane % 16 / 2;
 }
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -86,10 +93,12 @@ template <int N, class D, class S> __device__ void load_vector(D* dst, const S* 
     for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
 }
 
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
 {
-    if (inside >= N && is_aligned<N>(src)) {
+    if (whole || (inside >= N && is_aligned<N>(src))) {
         load_vector<N>(dst, src);
     } else {
         #pragma unroll
@@ -107,10 +116,12 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
 }
 
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
@@ -141,26 +152,16 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
     // 25_conv2d.py:17  with T.Kernel(T.ceildiv(K, BN), T.ceildiv(N * OH * OW, BM), threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float Y_local[Y_ROWS][Y_COLS] = {};       // 25_conv2d.py:21  T.clear(Y_local)
-    const int parts = (C + BK - 1) / BK;      // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
+    float Y_local[Y_ROWS][Y_COLS] = {};   // 25_conv2d.py:21  T.clear(Y_local)
+    const int parts = (C + BK - 1) / BK;  // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
     float16 F_next[BK * BN / THREADS];
 
     const int steps = R * S * parts;
     auto fetch_step = [&](int ko) {
         // 25_conv2d.py:30  T.copy(F[ko // parts // S, ko // parts % S, ko % parts * BK, bx * ...
-        // the whole tile exists
-        if (ko / parts / S + 1 <= R && ko / parts % S + 1 <= S && ko % parts * BK + BK <= C
-            && bx * BN + BN <= K && K % F_VEC == 0 && is_aligned<F_VEC>(F)) {
-            #pragma unroll
-            for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
-                const int e = first + threadIdx.x * F_VEC;
-                const int row = e / BN, col = e % BN;
-                const int r = ko / parts / S, F_row = ko / parts % S;
-                const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
-                load_vector<F_VEC>(&F_next[first / THREADS],
-                                   &F[((r * S + F_row) * C + F_row_) * K + k]);
-            }
-        } else {
+        in_two_versions(ko / parts / S + 1 <= R && ko / parts % S + 1 <= S
+                        && ko % parts * BK + BK <= C && bx * BN + BN <= K && K % F_VEC == 0
+                        && is_aligned<F_VEC>(F), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BK * BN; first += THREADS * F_VEC) {
                 const int e = first + threadIdx.x * F_VEC;
@@ -169,9 +170,9 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
                 const int F_row_ = ko % parts * BK + row, k = bx * BN + col;
                 load_inside<F_VEC>(&F_next[first / THREADS],
                                    &F[((r * S + F_row) * C + F_row_) * K + k],
-                                   r < R && F_row < S && F_row_ < C ? K - k : 0);
+                                   r < R && F_row < S && F_row_ < C ? K - k : 0, whole);
             }
-        }
+        });
     };
     auto keep_step = [&](int ko) {
         const int stage = ko % STAGES;
@@ -261,8 +262,8 @@ conv2d(const float16* __restrict__ X, const float16* __restrict__ F, float16* __
 //     {"name": "Y", "dtype": "float16", "shape": ["N", "H", "W", "K"], "access": "write"}],
 //   "sizes": ["N", "H", "W", "C", "K"], "source": "25_conv2d.py:15",
 //   "ir": "sha256:b7379019f5776609",
-//   "map": {"17": [141, 143], "21": [144, 144], "22": [145, 149], "30": [150, 186], "23": [187,
-//     196], "24": [197, 211], "31": [212, 236], "32": [237, 251]}}
+//   "map": {"17": [152, 154], "21": [155, 155], "22": [156, 160], "30": [161, 187], "23": [188,
+//     197], "24": [198, 212], "31": [213, 237], "32": [238, 252]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -357,8 +358,7 @@ static void reference(const Tensor<host_float16>& X, const Tensor<host_float16>&
             auto Y_local = std::make_unique<double[][BN]>(BM);
             // 25_conv2d.py:21  T.clear(Y_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BN; ++j)
-                    Y_local[i][j] = 0.0;
+                for (int j = 0; j < BN; ++j) Y_local[i][j] = 0.0;
             // 25_conv2d.py:22  parts = T.ceildiv(C, BK)
             const int parts = (C + BK - 1) / BK;
             // 25_conv2d.py:23  for ko in T.Pipelined(R * S * parts, num_stages=stages):

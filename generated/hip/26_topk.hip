@@ -37,6 +37,15 @@ __device__ float float_of(unsigned bits) { return __builtin_bit_cast(float, bits
 template <class T> __device__ T shuffle_xor(T x, int offset) { return __shfl_xor(x, offset); }
 #endif
 
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
+}
+
 __device__ float infinity() { return float_of(0x7f800000); }
 
 // The bits of a value as another type of the same size.
@@ -57,6 +66,15 @@ template <int WIDTH, class T> __device__ T max_in_warp(T x)
     return x;
 }
 
+// Every element of an array in registers, converted, to its place in another of the same extents.
+template <class S, class D> __device__ void copy_registers(const S& src, D& dst) { dst = D(src); }
+
+template <class S, class D, int N> __device__ void copy_registers(const S (&src)[N], D (&dst)[N])
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) copy_registers(src[i], dst[i]);
+}
+
 // ---- Layouts: the element that this thread holds in a slot -------------------------------------
 __device__ int keys_row(int slot) { return slot * THREADS_M + threadIdx.x / THREADS_N; }
 __device__ int keys_col(int slot)
@@ -73,21 +91,10 @@ topk(const float* __restrict__ X, float* __restrict__ values, int* __restrict__ 
     // 26_topk.py:28  with T.Kernel(T.ceildiv(M, BM), threads=128) as by:
     const int by = blockIdx.x;
 
-    // 26_topk.py:29  keys = T.alloc_fragment((BM, BN), "int64")
-    long long keys[KEYS_ROWS][KEYS_COLS];
-
-    // 26_topk.py:30  kept = T.alloc_fragment((BM, TOP), "int64")           # the best of ...
-    long long kept[KEYS_ROWS][KEPT_COLS];
-
-    // 26_topk.py:32  best = T.alloc_fragment((BM,), "int64")
-    long long best[KEYS_ROWS];
-
-    // 26_topk.py:33  T.fill(kept, T.min_value("int64"))
-    #pragma unroll
-    for (int r = 0; r < KEYS_ROWS; ++r)
-        #pragma unroll
-        for (int c = 0; c < KEPT_COLS; ++c)
-            kept[r][c] = -9223372036854775807LL - 1;
+    long long keys[KEYS_ROWS][KEYS_COLS];  // 26_topk.py:29  keys = T.alloc_fragment((BM, BN ...
+    long long kept[KEYS_ROWS][KEPT_COLS];  // 26_topk.py:30  kept = T.alloc_fragment((BM, TO ...
+    long long best[KEYS_ROWS];            // 26_topk.py:32  best = T.alloc_fragment((BM,), " ...
+    fill(kept, -9223372036854775807LL - 1);  // 26_topk.py:33  T.fill(kept, T.min_value("int ...
     long long chosen[KEYS_ROWS][KEPT_COLS] = {};  // 26_topk.py:34  T.clear(chosen)
 
     // 26_topk.py:35  for k in T.serial(T.ceildiv(N, BN)):
@@ -116,8 +123,7 @@ topk(const float* __restrict__ X, float* __restrict__ values, int* __restrict__ 
             for (int r = 0; r < KEYS_ROWS; ++r) {
                 long long partial = -9223372036854775807LL - 1;
                 #pragma unroll
-                for (int c = 0; c < KEYS_COLS; ++c)
-                    partial = max(partial, keys[r][c]);
+                for (int c = 0; c < KEYS_COLS; ++c) partial = max(partial, keys[r][c]);
                 best[r] = max_in_warp<THREADS_N>(partial);
             }
             // 26_topk.py:41  T.reduce_max(kept, best, dim=1, clear=False)
@@ -146,12 +152,7 @@ topk(const float* __restrict__ X, float* __restrict__ values, int* __restrict__ 
                     chosen[r][c] = j == t ? best[r] : chosen[r][c];
                 }
         }
-        // 26_topk.py:47  T.copy(chosen, kept)
-        #pragma unroll
-        for (int r = 0; r < KEYS_ROWS; ++r)
-            #pragma unroll
-            for (int c = 0; c < KEPT_COLS; ++c)
-                kept[r][c] = chosen[r][c];
+        copy_registers(chosen, kept);         // 26_topk.py:47  T.copy(chosen, kept)
     }
 
     // 26_topk.py:48  for i, j in T.Parallel(BM, TOP):
@@ -181,9 +182,9 @@ topk(const float* __restrict__ X, float* __restrict__ values, int* __restrict__ 
 //     {"name": "values", "dtype": "float32", "shape": ["M", "TOP"], "access": "write"},
 //     {"name": "places", "dtype": "int32", "shape": ["M", "TOP"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "26_topk.py:26", "ir": "sha256:9d0ee9377d216e2d",
-//   "map": {"28": [73, 75], "29": [76, 78], "30": [79, 81], "32": [82, 84], "33": [85, 90],
-//     "34": [91, 92], "35": [93, 94], "36": [95, 111], "39": [112, 113], "40": [114, 122],
-//     "41": [123, 132], "42": [133, 138], "44": [139, 148], "47": [149, 156], "48": [157, 174]}}
+//   "map": {"28": [91, 93], "29": [94, 94], "30": [95, 95], "32": [96, 96], "33": [97, 97],
+//     "34": [98, 99], "35": [100, 101], "36": [102, 118], "39": [119, 120], "40": [121, 128],
+//     "41": [129, 138], "42": [139, 144], "44": [145, 154], "47": [155, 157], "48": [158, 175]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -262,12 +263,10 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
         auto best = std::make_unique<long long[]>(BM);
         // 26_topk.py:33  T.fill(kept, T.min_value("int64"))
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < TOP; ++j)
-                kept[i][j] = -9223372036854775807LL - 1;
+            for (int j = 0; j < TOP; ++j) kept[i][j] = -9223372036854775807LL - 1;
         // 26_topk.py:34  T.clear(chosen)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < TOP; ++j)
-                chosen[i][j] = 0;
+            for (int j = 0; j < TOP; ++j) chosen[i][j] = 0;
         // 26_topk.py:35  for k in T.serial(T.ceildiv(N, BN)):
         for (int k = 0; k < (N + BN - 1) / BN; ++k) {
             // 26_topk.py:36  for i, j in T.Parallel(BM, BN):
@@ -285,15 +284,13 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
                 // 26_topk.py:40  T.reduce_max(keys, best, dim=1)
                 for (int i = 0; i < BM; ++i) {
                     long long largest = keys[i][0];
-                    for (int j = 1; j < BN; ++j)
-                        largest = std::max(largest, keys[i][j]);
+                    for (int j = 1; j < BN; ++j) largest = std::max(largest, keys[i][j]);
                     best[i] = largest;
                 }
                 // 26_topk.py:41  T.reduce_max(kept, best, dim=1, clear=False)
                 for (int i = 0; i < BM; ++i) {
                     long long largest = best[i];
-                    for (int j = 0; j < TOP; ++j)
-                        largest = std::max(largest, kept[i][j]);
+                    for (int j = 0; j < TOP; ++j) largest = std::max(largest, kept[i][j]);
                     best[i] = largest;
                 }
                 // 26_topk.py:42  for i, j in T.Parallel(BM, BN):
@@ -311,8 +308,7 @@ static void reference(const Tensor<float>& X, Tensor<float>& values, Tensor<int>
             }
             // 26_topk.py:47  T.copy(chosen, kept)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < TOP; ++j)
-                    kept[i][j] = chosen[i][j];
+                for (int j = 0; j < TOP; ++j) kept[i][j] = chosen[i][j];
         }
         // 26_topk.py:48  for i, j in T.Parallel(BM, TOP):
         for (int i = 0; i < BM; ++i)

@@ -1,14 +1,10 @@
 //% if clear
-#pragma unroll
-for (int ${ i } = 0; ${ i } < ${ e(slots_m, "<") }; ++${ i })
-    #pragma unroll
-    for (int ${ j } = 0; ${ j } < ${ e(slots_n, "<") }; ++${ j }) ${ c }${ c_lead }[${ i }][${ j }] = 0;
+fill(${ c }${ c_lead }, 0);
 //% endif
 //% if single
 {
 //% else
-#pragma unroll<% if unroll %> ${ unroll }<% endif %>
-
+#pragma unroll
 for (int ${ k } = 0; ${ k } < ${ e(depth, "<<") }; ${ k } += ${ step.name }) {
 //% endif
     const int ${ lane } = threadIdx.x % WARP;

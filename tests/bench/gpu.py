@@ -32,6 +32,13 @@ def example(name: str, **values):
     return kernel.specialize(**values) if values else kernel
 
 
+def archs(kernel) -> dict:
+    """{arch: callable}: the kernel as it is emitted for sm_80, and for this device where that differs."""
+    texts = {"sm_80": kernel.specialised("cuda", "sm_80")}
+    here = kernel.here("cuda")
+    return {name: one.loaded for name, one in (texts | {here.target.arch: here}).items()}
+
+
 def module(name: str):
     """The Python module of an example file, for its other functions."""
     spec = importlib.util.spec_from_file_location("example", ROOT / "examples" / name)
@@ -128,11 +135,14 @@ def attention(clock) -> list[dict]:
             for length in (1024, 4096, 16384):
                 q, k, v, out = attention_inputs(length, size)
                 peers = attention_peers(q, k, v, causal)
-                kernel = example(name, D=size)
                 flat = [t.view(BATCH * HEADS, length, size) for t in (q, k, v, out)]
-                kernel(*flat)
-                checked(name, out, peers["FlashAttention-2"](), 2e-3)
-                times = race(peers | {f"tilegen {name[:2]}": kernel.bind(*flat)}, clock)
+                ours = {}
+                for arch, kernel in archs(example(name, D=size)).items():
+                    out.fill_(float("nan"))
+                    kernel(*flat)
+                    checked(name, out, peers["FlashAttention-2"](), 2e-3)
+                    ours[f"tilegen {name[:2]} {arch}"] = kernel.bind(*flat)
+                times = race(peers | ours, clock)
                 title = f"attention f16 D{size} T{length}{' causal' if causal else ''}"
                 rows += report(title, times, flops=4 * BATCH * HEADS * length**2 * size / (2 if causal else 1))
     return rows
@@ -154,12 +164,15 @@ def attention_backward(clock) -> list[dict]:
         flat = [t.detach().reshape(BATCH * HEADS, length, -1) for t in (q, k, v, up)]
         lse, delta = torch.stack(scores).view(-1, length), (up.float() * out.detach().float()).sum(-1).view(-1, length)
         dq, dk, dv = (torch.zeros_like(flat[0], dtype=torch.float32), *(torch.empty_like(t) for t in flat[1:3]))
-        kernel = example("22_flash_attention_backward.py")
-        kernel(*flat, lse, delta, dq, dk, dv)
-        for name, got, want in zip(("dQ", "dK", "dV"), (dq, dk, dv), peer()):
-            checked(name, got, want.view(got.shape), 5e-3)
-        bound = kernel.bind(*flat, lse, delta, dq, dk, dv)
-        times = race({"FlashAttention-2": peer, "tilegen 22": lambda: (dq.zero_(), bound())}, clock)
+        ours = {}
+        for arch, kernel in archs(example("22_flash_attention_backward.py")).items():
+            dq.zero_()
+            kernel(*flat, lse, delta, dq, dk, dv)
+            for name, got, want in zip(("dQ", "dK", "dV"), (dq, dk, dv), peer()):
+                checked(name, got, want.view(got.shape), 5e-3)
+            bound = kernel.bind(*flat, lse, delta, dq, dk, dv)
+            ours[f"tilegen 22 {arch}"] = lambda bound=bound: (dq.zero_(), bound())
+        times = race({"FlashAttention-2": peer} | ours, clock)
         rows += report(f"attention backward f16 D64 T{length}", times, flops=10 * BATCH * HEADS * length**2 * 64)
     return rows
 

@@ -14,14 +14,21 @@ from tilegen.plan import Loop, Move, NestPlan, OpPlan, PairStore, PipelinePlan, 
 from tilegen.targets.base import Target
 
 LETS_ON_A_LINE = 60
-BESIDE_COLUMN = 40
 _ENGINE = ("full", "empty", "slot", "cluster", "behind", "ready", "free", "turn")    # of a loop with the copy engine
+BESIDE_COLUMN = 36
+BESIDE_END = 92
+LEAST_QUOTED = 8                        # characters of a Python line that say which one it is
 
 
 def _beside(text: str, comment: str) -> str:
-    """A one-line statement with its origin at the end of the line; '' where that is too long."""
+    """A one-line statement with its origin at the end of the line, cut where that is long; '' where too little of
+    it would be left."""
     line = f"{text:<{BESIDE_COLUMN}}  // {comment}"
-    return line if len(line) <= 92 else ""
+    if len(line) <= BESIDE_END:
+        return line
+    place = comment.partition("  ")[0]
+    left = len(comment) - len(place) - 2 - (len(line) - BESIDE_END) - len(" ...")
+    return f"{line[:BESIDE_END - 4].rstrip()} ..." if left >= LEAST_QUOTED else ""
 
 
 class Emitter:
@@ -36,33 +43,33 @@ class Emitter:
 
     # ---- Lists of statements ---------------------------------------------------------------------
     def body(self, statements: tuple[ir.Stmt, ...], comments: bool = True, spaced: bool = False) -> str:
-        """The statements below each other; with `comments`, each group under its Python line, after an
-        empty line where `spaced`."""
+        """The statements below each other; with `comments`, each group under its Python line, or beside it. With
+        `spaced`, an empty line sets apart what takes several lines."""
         parts: list[str] = []
-        for statement in statements:
+        for statement, following in zip(statements, (*statements[1:], None)):
             before = self._last_origin
             text = self.statement(statement, comments)
-            plan = getattr(statement, "plan", None)
             if not text:
                 continue
-            comment = origin(statement) if comments else ""
-            if comment and "\n" not in text and comment != before and _beside(text, comment) and \
-                    not getattr(plan, "why", ""):
-                self._last_origin = comment
-                parts.append(_beside(text, comment))
-                continue
-            if comment and comment != before and (not isinstance(statement, ir.Sync) or plan) and \
-                    not isinstance(plan, PipelinePlan):
-                parts.append(f"\n// {comment}" if parts and spaced else f"// {comment}")
-                self._last_origin = comment
-            if isinstance(plan, NestPlan) and plan.why:
-                parts.append(f"// why: {plan.why}")
-            if isinstance(plan, SynchronousPlan):
-                parts.append(f"// why one stage: {plan.reason}")
-            if isinstance(plan, PipelinePlan) and parts and spaced:
+            group = self._under_origin(statement, text, before, following) if comments else [text]
+            long = "\n" in text or bool(parts) and "\n" in parts[-1]
+            if spaced and parts and long and (group != [text] or isinstance(statement.plan, PipelinePlan)):
                 parts.append("")
-            parts.append(text)
+            parts += group
         return "\n".join(parts)
+
+    def _under_origin(self, s: ir.Stmt, text: str, before: str, following: ir.Stmt | None) -> list[str]:
+        """`text` with where it comes from, unless that has been said `before`, and with its reasons."""
+        plan, comment = getattr(s, "plan", None), origin(s)
+        why = f"// why: {plan.why}" if isinstance(plan, NestPlan) and plan.why else ""
+        why = f"// why one stage: {plan.reason}" if isinstance(plan, SynchronousPlan) else why
+        if not comment or comment == before or isinstance(plan, PipelinePlan) or isinstance(s, ir.Sync) and not plan:
+            return [why, text] if why else [text]
+        self._last_origin = comment
+        alone = "\n" not in text and not why and (following is None or origin(following) != comment)
+        if alone and _beside(text, comment):
+            return [_beside(text, comment)]
+        return [f"// {comment}", *([why] if why else []), text]
 
     def statement(self, s: ir.Stmt, comments: bool = True) -> str:
         """One statement. Tile statements go by their plan, plain ones by their class."""
@@ -181,18 +188,16 @@ class Emitter:
         if not plan.loops and plan.guard is None and any(isinstance(s, ir.Alloc) for s in plan.body):
             text = f"{{\n{indent(text)}\n}}"              # its names are its own
         if plan.whole is not None:
-            text = self._two_paths(plan, text)
+            text = self._versions(plan.whole, text)
         if plan.lets:
             text = self.lets(plan.lets) + text
         if plan.once is not None:
             text = block(f"if ({self.expr(plan.once)})", text)
         return text
 
-    def _two_paths(self, plan: NestPlan, guarded: str) -> str:
-        """The loops without guards where the whole tile exists, else those with guards."""
-        fast = self.around(list(plan.loops), self.body(plan.whole_body, comments=False))
-        head = f"if ({self.expr(plan.whole)}) {{  // the whole tile exists"
-        return f"{head}\n{indent(fast)}\n}} else {{\n{indent(guarded)}\n}}"
+    def _versions(self, whole: ir.Let, text: str) -> str:
+        """`text` in two versions that the compiler makes: for tiles that exist as a whole, and for others."""
+        return f"in_two_versions({self.expr(whole.value)}, [&](bool {whole.var.name}) {{\n{indent(text)}\n}});"
 
     def pipeline(self, s: ir.For) -> str:
         """A loop whose loads run ahead: one function that fills a stage, one loop."""
@@ -252,8 +257,8 @@ class Emitter:
 
     def move(self, s: Move) -> str:
         """A call of the device function that moves a vector."""
-        inside = f", {self.expr(s.inside)}" if s.inside is not None else ""
-        return f"{s.helper}<{self.expr(s.width)}>(&{self.expr(s.dst)}, &{self.expr(s.src)}{inside});"
+        extra = "".join(f", {self.expr(x)}" for x in (s.inside, s.whole) if x is not None)
+        return f"{s.helper}<{self.expr(s.width)}>(&{self.expr(s.dst)}, &{self.expr(s.src)}{extra});"
 
     def _if(self, s: ir.If, comments: bool) -> str:
         return conditional(s, self.expr, lambda body: self.body(body, comments))

@@ -50,8 +50,8 @@ def steps_from(old: ir.Expr, value: ir.Expr) -> bool:
 
 
 def wrap(text: str) -> str:
-    """Every code line at most COLUMNS wide where it can be broken."""
-    return "\n".join(piece for line in _flowed(text.split("\n")) for piece in _wrap_line(line))
+    """Every code line at most COLUMNS wide where it can be broken; a loop of one short statement on one line."""
+    return "\n".join(piece for line in _flowed(_joined(text.split("\n"))) for piece in _wrap_line(line))
 
 
 def _flowed(lines: list[str]) -> list[str]:
@@ -81,6 +81,20 @@ def _continues(line: str, rest: str) -> bool:
     """Whether `line` goes on with the comment whose words `rest` are left over."""
     pad = rest[: rest.index("//") + 3]
     return len(line) > len(pad) and line.startswith(pad) and not _NOT_PROSE.match(line)
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """`for (...)` and the one statement below it on one line, where both fit."""
+    result: list[str] = []
+    for line in lines:
+        head, code = result[-1] if result else "", line.lstrip()
+        pad = len(line) - len(code)
+        if re.match(r" *for \(.*\)$", head) and pad > len(head) - len(head.lstrip()) and code.endswith(";") and \
+                not re.match(r"(for|if|while|switch) ?\(|//|#", code) and len(head) + len(code) < COLUMNS:
+            result[-1] = f"{head} {code}"
+        else:
+            result.append(line)
+    return result
 
 
 def _wrap_line(line: str, continued: bool = False) -> list[str]:

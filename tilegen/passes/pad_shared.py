@@ -1,14 +1,17 @@
 """pad_shared: how the rows of shared tiles lie, so that a warp does not hit one bank several times.
 
-Precondition: layouts inferred, nothing planned yet. Effect: a shared tile whose accesses conflict becomes a
-SwizzledBuffer (the 16-byte pieces of a row change places by the row) where all that touches it goes by element
-and whole pieces; else it gets a few more columns, named `<TILE>_PAD`; what the user padded stays as it is.
-The addresses of the first warp are enumerated for every access and every candidate (shared_accesses.py).
+Precondition: layouts inferred, nothing planned yet. Effect: a shared tile whose accesses conflict gets a few more
+columns, named `<TILE>_PAD`, or becomes a SwizzledBuffer (the 16-byte pieces of a row change places by the row) where
+all that touches it goes by element and whole pieces. The fewest passes decide; of equals padding, since places in
+padded rows differ by constants and those in swizzled ones take a register each, as long as as many blocks fit on a
+multiprocessor. What the user padded stays as it is. The addresses of the first warp are enumerated for every access
+and every candidate (shared_accesses.py).
 Before: tile[32][32], read by columns (32 passes)    After: tile[32][32 + TILE_PAD], TILE_PAD = 1
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from tilegen import arith, ir
@@ -26,7 +29,7 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
     changed: dict[str, ir.Buffer] = {}
     aliased = {name for n in ir.walk(kernel.body) if isinstance(n, ir.Alias) for name in (n.name, n.base.name)}
-    notes = []
+    notes, room = [], _room(planner, kernel, target)
     for node in ir.walk(kernel.body):
         if not (isinstance(node, ir.Alloc) and node.buffer.scope == "shared" and len(node.buffer.shape) >= 2):
             continue
@@ -35,7 +38,7 @@ def pad_shared(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         if node.buffer.name in aliased:             # both names count its elements without gaps
             continue
         buffer = node.buffer
-        pad, swizzled, reason = _choose(planner, kernel, buffer)
+        pad, swizzled, reason = _choose(planner, kernel, buffer, room)
         notes.append((f"bank conflicts of {buffer.name}", reason))
         if swizzled:
             changed[buffer.name] = SwizzledBuffer(**vars(buffer))
@@ -65,8 +68,18 @@ def _total(kernel: ir.Kernel, target: Target) -> str:
         (f": {', '.join(more)}" if more else "")
 
 
-def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int, bool, str]:
-    """(columns of padding, whether to swizzle, why): the fewest passes; of equals a swizzle, which takes no room."""
+def _room(planner: Planner, kernel: ir.Kernel, target: Target) -> bool:
+    """Whether as many blocks fit on a multiprocessor when each row of each tile has a further piece."""
+    tiles = {n.buffer.name: n.buffer for n in ir.walk(kernel.body) if isinstance(n, ir.Alloc)
+             and n.buffer.scope == "shared" and not isinstance(n.buffer, ir.Alias)}
+    sizes = [[planner.value(extent) or 1 for extent in tile.shape] for tile in tiles.values()]
+    plain = sum(math.prod(size) * tile.dtype.bytes for size, tile in zip(sizes, tiles.values()))
+    padded = plain + sum(math.prod(size[:-1]) * PIECE for size in sizes if len(size) > 1)
+    return bool(plain) and target.max_shared // plain == target.max_shared // padded
+
+
+def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer, room: bool) -> tuple[int, bool, str]:
+    """(columns of padding, whether to swizzle, why): the fewest passes; of equals padding where there is `room`."""
     found = list(accesses(planner, kernel, buffer))
     if not found:
         return 0, False, "only whole rows are touched: no conflict"
@@ -82,11 +95,12 @@ def _choose(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> tuple[int
     swizzle, why_not = _swizzle(planner, kernel, buffer)
     if swizzle:
         cost = _cost(planner, found, buffer, 0, swizzle)
-        if cost <= costs[pad]:
+        if cost < costs[pad] or cost == costs[pad] and not room:
             words = _words(planner, found, buffer, swizzle)
             return 0, True, (f"swizzled: the 16-byte pieces of a row change places in groups of {swizzle.group}, by "
                              f"the row; {words} (plain rows: {plain})")
-        why_not = f"a swizzle takes {max(cost)}"
+        why_not = f"a swizzle takes {max(cost)} too, and a register for each place" if cost == costs[pad] else \
+            f"a swizzle takes {max(cost)}"
     if pad == 0:
         return 0, False, f"worst access takes {max(costs[0])} pass(es); no padding makes it fewer, and {why_not}"
     return pad, False, (f"{max(costs[0])} passes without padding, {max(costs[pad])} with {pad} more column(s); "

@@ -15,11 +15,12 @@ from tilegen import arith, ir
 from tilegen.passes.accesses import conditions, conjunction, zero
 from tilegen.passes.layout_classes import dimensions
 from tilegen.passes.planner import THREAD, THREADS, Planner, coordinate
+from tilegen.passes.register_copies import same_registers
 from tilegen.passes.replicas import speaker
 from tilegen.passes.place_annotated import stay_together
 from tilegen.passes.walks import fragment_index, plain_index, strided
 from tilegen.passes.whole_rows import fast_path, whole_rows
-from tilegen.plan import Loop, Move, NestPlan
+from tilegen.plan import Loop, Move, NestPlan, OpPlan
 from tilegen.strided import has_rows
 from tilegen.targets.base import Target
 
@@ -32,8 +33,10 @@ def plan_copies(kernel: ir.Kernel, target: Target) -> ir.Kernel:
 
     def rule(node):
         if isinstance(node, ir.Copy) and node.plan is None:
-            plan = _copy(planner, node, held)
-            return replace(node, plan=replace(plan, why=dict(node.options).get("why", "")))
+            plan, why = _copy(planner, node, held), dict(node.options).get("why", "")
+            if not why and same_registers(planner, node):
+                return replace(node, plan=OpPlan("copy_registers", {}, plan.reason))
+            return replace(node, plan=replace(plan, why=why))
         return None
 
     body = ir.rewrite(kernel.body, rule)
@@ -284,15 +287,15 @@ def _indices(planner: Planner, region: ir.Region, dims: list[int], coordinates: 
 
 
 def finished(planner: Planner, copy: ir.Copy, src, dst, step: ir.Expr, width: int, plan: NestPlan) -> NestPlan:
-    """The body: a vector move, or a guarded element."""
+    """The body: a vector move, a guarded element, or one in the background where it has enough bytes for that."""
     source, target = ir.Load(copy.src.buffer, src), ir.Load(copy.dst.buffer, dst)
-    if width > 1:
-        return replace(plan, body=(_vector_move(planner, source, target, step, _asynchronous(planner, copy)),))
+    ahead = _asynchronous(planner, copy) and plan.guard is None
+    if width > 1 or ahead and source.dtype.bytes >= LEAST_ASYNCHRONOUS:
+        return replace(plan, body=(_vector_move(planner, source, target, step, ahead),))
     value: ir.Expr = source
-    if source.buffer.scope == "global":
-        outside = conditions(source.buffer, src, planner.ranges)
-        if outside:
-            value = ir.Select(conjunction(outside), source, zero(source.dtype), source.dtype.compute)
+    outside = conditions(source.buffer, src, planner.ranges) if source.buffer.scope == "global" else []
+    if outside:
+        value = ir.Select(conjunction(outside), source, zero(source.dtype), source.dtype.compute)
     guard = plan.guard
     if target.buffer.scope == "global":
         guard = arith.both(guard, conjunction(conditions(target.buffer, dst, planner.ranges)))

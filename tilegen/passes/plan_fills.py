@@ -1,8 +1,8 @@
 """plan_fills: how every T.fill and T.clear runs.
 
-Precondition: layouts inferred. Effect: each Fill has a NestPlan: over the thread's own registers of a
-fragment, over a local array in every thread, or over a tile in memory in steps of the block.
-Before: T.fill(row_max, -T.infinity("float32"))    After: for e: row_max[e] = -infinity()
+Precondition: layouts inferred. Effect: each Fill has a plan: a call of `fill` for all registers of a fragment or a
+local array, a nest over a part of them, or over a tile in memory in steps of the block.
+Before: T.fill(row_max, -T.infinity("float32"))    After: fill(row_max, -infinity())
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilegen.passes.accesses import conditions, conjunction
 from tilegen.passes.layout_classes import dimensions
 from tilegen.passes.planner import Planner, coordinate, unit
 from tilegen.passes.walks import fragment_index, plain_index, strided
-from tilegen.plan import Loop, NestPlan
+from tilegen.plan import Loop, NestPlan, OpPlan
 from tilegen.targets.base import Target
 
 
@@ -24,9 +24,12 @@ def plan_fills(kernel: ir.Kernel, target: Target) -> ir.Kernel:
         kernel.body, lambda n: replace(n, plan=_fill(planner, n)) if isinstance(n, ir.Fill) else None))
 
 
-def _fill(planner: Planner, fill: ir.Fill) -> NestPlan:
+def _fill(planner: Planner, fill: ir.Fill) -> NestPlan | OpPlan:
     region = fill.dst
     scope = region.buffer.scope
+    if scope in ("fragment", "local") and region.extents == region.buffer.shape:
+        return OpPlan("fill_registers", {"value": arith.assignable(fill.value, region.buffer.dtype)},
+                      "each thread sets its own registers")
     if scope == "fragment":
         return _fill_fragment(planner, fill)
     dims = dimensions(region)

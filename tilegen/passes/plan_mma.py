@@ -93,7 +93,6 @@ def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:
         **_tile_values(planner, choice, rows, cols, name),
         "depth": depth,
         "single": single,
-        "unroll": 0,                             # mma steps at a time; 0: all
         "step": step,
         "helper": choice.helper,
         "clear": gemm.clear,
@@ -127,8 +126,6 @@ def _tile_values(planner: Planner, choice: MmaChoice, rows: Axis, cols: Axis, na
         "tiles_m": tiles_m,
         "tiles_n": tiles_n,
         "register": "double" if instruction.a.dtype.bits == 64 else "unsigned",
-        "slots_m": arith.multiply(ir.Const(high), tiles_m),
-        "slots_n": arith.multiply(ir.Const(wide), tiles_n),
         "c_rows": [arith.add(first, ir.Const(row)) for row in range(high)],
         "c_col": arith.multiply(ir.Const(wide), _var(name["j"])),
     }

@@ -1,12 +1,10 @@
-"""spare_registers: loops that need not be unrolled as a whole are unrolled in part where registers are short.
+"""spare_registers: loads of a pipeline are unrolled in part where registers are short.
 
 Precondition: gemms planned, kept operands in place. Effect: where the fragments that live at once leave no room
-for the operands of a matrix step, the loop over the depth of a product from shared memory and the loops that load
-tiles in a pipeline are unrolled by PART. A compiler keeps the swizzled addresses of all steps of an unrolled loop in
-registers; steps of one length apart need those of a part alone. Where the left operand is in registers, the number
-of a step names registers, and the loop stays unrolled. Fragments count as live_registers.py says.
-Before: #pragma unroll: for k: { ldmatrix a, b; mma }     #pragma unroll: for first: copy_async
-After:  #pragma unroll 4: for k: { ldmatrix a, b; mma }   #pragma unroll 4: for first: copy_async
+for the operands of a matrix step, the loops that load tiles in a pipeline are unrolled by PART. A compiler keeps
+the addresses of all steps of an unrolled loop in registers; steps of one length apart need those of a part alone.
+Products stay unrolled: in parts, each ends in loads that nothing overlaps. Fragments count as live_registers.py says.
+Before: #pragma unroll: for first: copy_async     After: #pragma unroll 4: for first: copy_async
 """
 
 from __future__ import annotations
@@ -36,15 +34,13 @@ def spare_registers(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     why = f"about {needed} registers are needed of {target.max_registers}"
 
     def rule(node):
-        if isinstance(node, ir.Gemm) and _is_mma(node.plan):
-            return _product(planner, node, why)
         if isinstance(node, ir.For) and isinstance(node.plan, PipelinePlan) and node.plan.template == "pipeline":
             loads = tuple(_load(planner, s, why) for s in node.body[:node.plan.producers])
             return replace(node, body=loads + node.body[node.plan.producers:])
         return None
 
     return planner.finish(ir.rewrite(kernel.body, rule), notes=kernel.plan.notes + ((
-        "unrolling", f"{why}: loops without registers by number are unrolled by {PART}"),))
+        "unrolling", f"{why}: loads ahead are unrolled by {PART}"),))
 
 
 def _is_mma(plan) -> bool:
@@ -61,16 +57,6 @@ def _kept(planner: Planner, values: dict) -> int:
     """Registers of a thread for a left operand that stays."""
     steps = planner.value(values["depth"]) // planner.value(values["step"])
     return steps * planner.value(values["tiles_m"]) * values["a_registers"]
-
-
-def _product(planner: Planner, gemm: ir.Gemm, why: str) -> ir.Gemm | None:
-    """The product with its loop unrolled in part; None where the loop has few steps, or numbers registers."""
-    values = gemm.plan.values
-    steps = (planner.value(values["depth"]) or 0) // planner.value(values["step"])
-    if values["single"] or values["load_a"]["form"] in ("registers", "kept") or steps <= PART:
-        return None
-    reason = f"{gemm.plan.reason}; {PART} mma steps are unrolled at a time: {why}"
-    return replace(gemm, plan=replace(gemm.plan, values={**values, "unroll": PART}, reason=reason))
 
 
 def _load(planner: Planner, copy: ir.Stmt, why: str) -> ir.Stmt:

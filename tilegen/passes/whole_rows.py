@@ -55,8 +55,8 @@ def _terms(condition: ir.Expr) -> list[ir.Expr]:
 
 
 def fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, width: int) -> NestPlan:
-    """The copy with a second, unguarded loop for tiles that lie inside of the tensor as a whole, in rows
-    that start at multiples of the vector."""
+    """The copy in two versions, one of them without guards for tiles that lie inside of the tensor as a whole, in
+    rows that start at multiples of the vector."""
     move: Move = plan.body[0]
     region = copy.src if copy.src.buffer.scope == "global" else copy.dst
     if move.inside is None or arith.multiple_of(region.offsets[-1], planner.env) % width:
@@ -71,10 +71,8 @@ def fast_path(planner: Planner, copy: ir.Copy, plan: NestPlan, step: ir.Expr, wi
               if not planner.ranges.below(index, region.buffer.shape[d])]
     terms += [arith.binary("==", arith.modulo(pitch, step), ir.Const(0)) for pitch in _apart(region, pitches)
               if planner.value(pitch) is None or planner.value(pitch) % width]
-    helper = {"copy_async": "copy_async", "load_inside": "load_vector",
-              "store_inside": "store_vector"}.get(move.helper, "copy_vector")
-    fast = replace(move, helper=helper, inside=None)
-    return replace(plan, whole=conjunction([*terms, aligned]), whole_body=(fast,))
+    flag = ir.Var(planner.fresh("whole", "whole_tile"), bool_, "let")
+    return replace(plan, whole=ir.Let(flag, conjunction([*terms, aligned])), body=(replace(move, whole=flag),))
 
 
 def _apart(region: ir.Region, pitches: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:

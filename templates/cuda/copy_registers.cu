@@ -1,0 +1,1 @@
+copy_registers(${ op.src.buffer.name }, ${ op.dst.buffer.name });

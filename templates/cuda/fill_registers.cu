@@ -1,0 +1,1 @@
+fill(${ op.dst.buffer.name }, ${ e(value) });
