@@ -162,7 +162,8 @@ static void rmsnorm_block(Tiles& t, const bfloat16* __restrict__ X,
         for (int col = 0; col < BN; col += LANES)
             store_bfloat16(&t.X_shared[row][col],
                            load_bfloat16_first(&X[(by * BM + row) * N + col], columns - col));
-    fill(t.square, 0.0f);                     // 16_rmsnorm.py:27  T.clear(square)
+
+    fill(t.square, 0.0f);                 // 16_rmsnorm.py:27  T.clear(square)
 
     // 16_rmsnorm.py:28  for k in T.serial(BN // BK):
     for (int k = 0; k < BN / BK; ++k) {
@@ -186,8 +187,7 @@ static void rmsnorm_block(Tiles& t, const bfloat16* __restrict__ X,
             for (int part = 0; part < PARTIALS; ++part)
                 sum[part] += load_float32(&t.square[row][col + part * LANES]);
         #pragma GCC unroll 8
-        for (int part = 1; part < PARTIALS; ++part)
-            sum[0] += sum[part];
+        for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
         t.mean[row] = sum_lanes(sum[0]);
     }
 
@@ -229,8 +229,7 @@ extern "C" void rmsnorm(const bfloat16* __restrict__ X, const bfloat16* __restri
         Tiles& t = thread_tiles();
         // 16_rmsnorm.py:18  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
 #pragma omp for schedule(dynamic)  // blocks at the edges are smaller
-        for (int by = 0; by < (M + BM - 1) / BM; ++by)
-            rmsnorm_block(t, X, weight, Y, M, N, by);
+        for (int by = 0; by < (M + BM - 1) / BM; ++by) rmsnorm_block(t, X, weight, Y, M, N, by);
     }
 }
 
@@ -242,9 +241,9 @@ extern "C" void rmsnorm(const bfloat16* __restrict__ X, const bfloat16* __restri
 //     "dtype": "bfloat16", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "N"],
 //   "requires": ["N <= BN", "N % 8 == 0"], "source": "16_rmsnorm.py:15",
 //   "ir": "sha256:a2b4015855faa483",
-//   "map": {"25": [160, 164], "27": [165, 166], "28": [167, 168], "29": [169, 172], "30": [173,
-//     180], "32": [181, 193], "33": [194, 199], "35": [200, 201], "36": [202, 205], "37": [206,
-//     209], "38": [210, 215], "40": [216, 221], "18": [230, 234]}}
+//   "map": {"25": [160, 165], "27": [166, 167], "28": [168, 169], "29": [170, 173], "30": [174,
+//     181], "32": [182, 193], "33": [194, 199], "35": [200, 201], "36": [202, 205], "37": [206,
+//     209], "38": [210, 215], "40": [216, 221], "18": [230, 233]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -341,50 +340,40 @@ static void reference(const Tensor<host_bfloat16>& X, const Tensor<host_bfloat16
         auto mean = std::make_unique<double[]>(BM);
         // 16_rmsnorm.py:25  T.copy_async(X[by * BM, 0], X_shared)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BN; ++j)
-                X_shared[i][j] = X[{by * BM + i, j}];
+            for (int j = 0; j < BN; ++j) X_shared[i][j] = X[{by * BM + i, j}];
         // 16_rmsnorm.py:27  T.clear(square)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                square[i][j] = 0.0;
+            for (int j = 0; j < BK; ++j) square[i][j] = 0.0;
         // 16_rmsnorm.py:28  for k in T.serial(BN // BK):
         for (int k = 0; k < BN / BK; ++k) {
             // 16_rmsnorm.py:29  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 16_rmsnorm.py:30  for i, j in T.Parallel(BM, BK):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    square[i][j] += X_local[i][j] * X_local[i][j];
+                for (int j = 0; j < BK; ++j) square[i][j] += X_local[i][j] * X_local[i][j];
         }
         // 16_rmsnorm.py:32  T.reduce_sum(square, mean, dim=1)
         for (int i = 0; i < BM; ++i) {
             double sum = 0.0;
-            for (int j = 0; j < BK; ++j)
-                sum += square[i][j];
+            for (int j = 0; j < BK; ++j) sum += square[i][j];
             mean[i] = sum;
         }
         // 16_rmsnorm.py:33  for i in T.Parallel(BM):
-        for (int i = 0; i < BM; ++i)
-            mean[i] = 1 / std::sqrt(mean[i] / N + eps);
+        for (int i = 0; i < BM; ++i) mean[i] = 1 / std::sqrt(mean[i] / N + eps);
         // 16_rmsnorm.py:35  for k in T.serial(BN // BK):
         for (int k = 0; k < BN / BK; ++k) {
             // 16_rmsnorm.py:36  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 16_rmsnorm.py:37  T.copy(weight[k * BK], scale)
-            for (int i = 0; i < BK; ++i)
-                scale[i] = weight[{k * BK + i}];
+            for (int i = 0; i < BK; ++i) scale[i] = weight[{k * BK + i}];
             // 16_rmsnorm.py:38  for i, j in T.Parallel(BM, BK):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_local[i][j] * mean[i] * scale[j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_local[i][j] * mean[i] * scale[j];
             // 16_rmsnorm.py:40  T.copy(X_local, Y[by * BM, k * BK])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
+                for (int j = 0; j < BK; ++j) Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
         }
     }
 }

@@ -155,9 +155,8 @@ static void layernorm_backward_block(Tiles& t, const bfloat16* __restrict__ dY,
     for (int col = 0; col < BN; col += LANES)
         store_bfloat16(&t.weight_shared[0][col], load_bfloat16_first(&weight[col], count - col));
 
-    // 17_layernorm_backward.py:33  T.clear(weight_sum)
-    fill(t.weight_sum, 0.0f);
-    fill(t.bias_sum, 0.0f);                   // 17_layernorm_backward.py:34  T.clear(bias_sum)
+    fill(t.weight_sum, 0.0f);             // 17_layernorm_backward.py:33  T.clear(weight_sum)
+    fill(t.bias_sum, 0.0f);               // 17_layernorm_backward.py:34  T.clear(bias_sum)
 
     // 17_layernorm_backward.py:35  for k in T.Pipelined(T.ceildiv(M - b, BLOCKS), num_st ...
     for (int k = 0; k < (M - b + BLOCKS - 1) / BLOCKS; ++k) {
@@ -171,8 +170,7 @@ static void layernorm_backward_block(Tiles& t, const bfloat16* __restrict__ dY,
             store_bfloat16(&t.dY_shared[0][col],
                            load_bfloat16_first(&dY[(b + k * BLOCKS) * N + col], b + k * BLOCKS < M
                                                ? count - col : 0));
-        // 17_layernorm_backward.py:38  row = b + k * BLOCKS
-        const int row = b + k * BLOCKS;
+        const int row = b + k * BLOCKS;       // 17_layernorm_backward.py:38  row = b + k * BLOCKS
         // 17_layernorm_backward.py:39  T.copy(X_shared, X_local)
         for (int col = 0; col < BN; col += LANES)
             store_float32(&t.X_local[0][col], load_bfloat16(&t.X_shared[0][col]));
@@ -205,8 +203,7 @@ static void layernorm_backward_block(Tiles& t, const bfloat16* __restrict__ dY,
                 for (int part = 0; part < PARTIALS; ++part)
                     sum[part] += load_float32(&t.dY_local[0][col + part * LANES]);
             #pragma GCC unroll 8
-            for (int part = 1; part < PARTIALS; ++part)
-                sum[0] += sum[part];
+            for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
             t.along_x[0] = sum_lanes(sum[0]);
         }
         // 17_layernorm_backward.py:49  T.reduce_sum(weight_local, along_one, dim=1)
@@ -217,8 +214,7 @@ static void layernorm_backward_block(Tiles& t, const bfloat16* __restrict__ dY,
                 for (int part = 0; part < PARTIALS; ++part)
                     sum[part] += load_float32(&t.weight_local[0][col + part * LANES]);
             #pragma GCC unroll 8
-            for (int part = 1; part < PARTIALS; ++part)
-                sum[0] += sum[part];
+            for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
             t.along_one[0] = sum_lanes(sum[0]);
         }
         // 17_layernorm_backward.py:50  for i, j in T.Parallel(1, BN):
@@ -234,12 +230,10 @@ static void layernorm_backward_block(Tiles& t, const bfloat16* __restrict__ dY,
     }
 
     // 17_layernorm_backward.py:53  T.atomic_add(dparams[0:1, 0:BN], weight_sum)
-    for (int i = 0; i < count; ++i)
-        atomic_add(&dparams[i], t.weight_sum[0][i]);
+    for (int i = 0; i < count; ++i) atomic_add(&dparams[i], t.weight_sum[0][i]);
 
     // 17_layernorm_backward.py:54  T.atomic_add(dparams[1:2, 0:BN], bias_sum)
-    for (int i = 0; i < count; ++i)
-        atomic_add(&dparams[N + i], t.bias_sum[0][i]);
+    for (int i = 0; i < count; ++i) atomic_add(&dparams[N + i], t.bias_sum[0][i]);
 }
 
 extern "C" void layernorm_backward(const bfloat16* __restrict__ dY, const bfloat16* __restrict__ X,
@@ -268,10 +262,10 @@ extern "C" void layernorm_backward(const bfloat16* __restrict__ dY, const bfloat
 //     "access": "write"}, {"name": "dparams", "dtype": "float32", "shape": ["2", "N"],
 //     "access": "readwrite"}], "sizes": ["M", "N"], "requires": ["N <= BN", "N % 8 == 0"],
 //   "source": "17_layernorm_backward.py:15", "ir": "sha256:7c44bc29b16d29b5",
-//   "map": {"32": [154, 157], "33": [158, 159], "34": [160, 161], "35": [162, 163], "36": [164,
-//     168], "37": [169, 173], "38": [174, 175], "39": [176, 178], "40": [179, 181], "41": [182,
-//     184], "42": [185, 199], "48": [200, 211], "49": [212, 223], "50": [224, 229], "52": [230,
-//     235], "53": [236, 239], "54": [240, 242], "20": [254, 258]}}
+//   "map": {"32": [154, 157], "33": [158, 158], "34": [159, 160], "35": [161, 162], "36": [163,
+//     167], "37": [168, 172], "38": [173, 173], "39": [174, 176], "40": [177, 179], "41": [180,
+//     182], "42": [183, 197], "48": [198, 208], "49": [209, 219], "50": [220, 225], "52": [226,
+//     231], "53": [232, 234], "54": [235, 236], "20": [248, 252]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -373,33 +367,25 @@ static void reference(const Tensor<host_bfloat16>& dY, const Tensor<host_bfloat1
         auto along_x = std::make_unique<double[]>(1);
         auto along_one = std::make_unique<double[]>(1);
         // 17_layernorm_backward.py:32  T.copy(weight[0:BN], weight_shared[0, 0:BN])
-        for (int i = 0; i < BN; ++i)
-            weight_shared[0][i] = weight[{i}];
+        for (int i = 0; i < BN; ++i) weight_shared[0][i] = weight[{i}];
         // 17_layernorm_backward.py:33  T.clear(weight_sum)
-        for (int i = 0; i < BN; ++i)
-            weight_sum[0][i] = 0.0;
+        for (int i = 0; i < BN; ++i) weight_sum[0][i] = 0.0;
         // 17_layernorm_backward.py:34  T.clear(bias_sum)
-        for (int i = 0; i < BN; ++i)
-            bias_sum[0][i] = 0.0;
+        for (int i = 0; i < BN; ++i) bias_sum[0][i] = 0.0;
         // 17_layernorm_backward.py:35  for k in T.Pipelined(T.ceildiv(M - b, BLOCKS), num_st ...
         for (int k = 0; k < (M - b + BLOCKS - 1) / BLOCKS; ++k) {
             // 17_layernorm_backward.py:36  T.copy(X[b + k * BLOCKS, 0], X_shared)
-            for (int i = 0; i < BN; ++i)
-                X_shared[0][i] = X[{b + k * BLOCKS, i}];
+            for (int i = 0; i < BN; ++i) X_shared[0][i] = X[{b + k * BLOCKS, i}];
             // 17_layernorm_backward.py:37  T.copy(dY[b + k * BLOCKS, 0], dY_shared)
-            for (int i = 0; i < BN; ++i)
-                dY_shared[0][i] = dY[{b + k * BLOCKS, i}];
+            for (int i = 0; i < BN; ++i) dY_shared[0][i] = dY[{b + k * BLOCKS, i}];
             // 17_layernorm_backward.py:38  row = b + k * BLOCKS
             const int row = b + k * BLOCKS;
             // 17_layernorm_backward.py:39  T.copy(X_shared, X_local)
-            for (int i = 0; i < BN; ++i)
-                X_local[0][i] = X_shared[0][i];
+            for (int i = 0; i < BN; ++i) X_local[0][i] = X_shared[0][i];
             // 17_layernorm_backward.py:40  T.copy(dY_shared, dY_local)
-            for (int i = 0; i < BN; ++i)
-                dY_local[0][i] = dY_shared[0][i];
+            for (int i = 0; i < BN; ++i) dY_local[0][i] = dY_shared[0][i];
             // 17_layernorm_backward.py:41  T.copy(weight_shared, weight_local)
-            for (int i = 0; i < BN; ++i)
-                weight_local[0][i] = weight_shared[0][i];
+            for (int i = 0; i < BN; ++i) weight_local[0][i] = weight_shared[0][i];
             // 17_layernorm_backward.py:42  for i, j in T.Parallel(1, BN):
             for (int i = 0; i < 1; ++i)
                 for (int j = 0; j < BN; ++j) {
@@ -412,15 +398,13 @@ static void reference(const Tensor<host_bfloat16>& dY, const Tensor<host_bfloat1
             // 17_layernorm_backward.py:48  T.reduce_sum(dY_local, along_x, dim=1)
             {
                 double sum = 0.0;
-                for (int i = 0; i < BN; ++i)
-                    sum += dY_local[0][i];
+                for (int i = 0; i < BN; ++i) sum += dY_local[0][i];
                 along_x[0] = sum;
             }
             // 17_layernorm_backward.py:49  T.reduce_sum(weight_local, along_one, dim=1)
             {
                 double sum = 0.0;
-                for (int i = 0; i < BN; ++i)
-                    sum += weight_local[0][i];
+                for (int i = 0; i < BN; ++i) sum += weight_local[0][i];
                 along_one[0] = sum;
             }
             // 17_layernorm_backward.py:50  for i, j in T.Parallel(1, BN):
@@ -430,15 +414,12 @@ static void reference(const Tensor<host_bfloat16>& dY, const Tensor<host_bfloat1
                         (weight_local[i][j] - (along_one[i] + X_local[i][j] * along_x[i]) / N)
                         * rstd[{row}];
             // 17_layernorm_backward.py:52  T.copy(X_local, dX[row, 0])
-            for (int i = 0; i < BN; ++i)
-                dX.set({row, i}, X_local[0][i]);
+            for (int i = 0; i < BN; ++i) dX.set({row, i}, X_local[0][i]);
         }
         // 17_layernorm_backward.py:53  T.atomic_add(dparams[0:1, 0:BN], weight_sum)
-        for (int i = 0; i < BN; ++i)
-            dparams.set({0, i}, dparams[{0, i}] + weight_sum[0][i]);
+        for (int i = 0; i < BN; ++i) dparams.set({0, i}, dparams[{0, i}] + weight_sum[0][i]);
         // 17_layernorm_backward.py:54  T.atomic_add(dparams[1:2, 0:BN], bias_sum)
-        for (int i = 0; i < BN; ++i)
-            dparams.set({1, i}, dparams[{1, i}] + bias_sum[0][i]);
+        for (int i = 0; i < BN; ++i) dparams.set({1, i}, dparams[{1, i}] + bias_sum[0][i]);
     }
 }
 

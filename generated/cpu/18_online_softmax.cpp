@@ -213,9 +213,8 @@ static void softmax_block(Tiles& t, const bfloat16* __restrict__ X, bfloat16* __
             store_bfloat16(&t.X_shared[row][col],
                            load_bfloat16_first(&X[(by * BM + row) * N + col], columns - col));
 
-    // 18_online_softmax.py:30  T.fill(top, T.min_value("float32"))
-    fill(t.top, -3.4028235e38f);
-    fill(t.total, 0.0f);                      // 18_online_softmax.py:31  T.clear(total)
+    fill(t.top, -3.4028235e38f);          // 18_online_softmax.py:30  T.fill(top, T.min_valu ...
+    fill(t.total, 0.0f);                  // 18_online_softmax.py:31  T.clear(total)
 
     // 18_online_softmax.py:32  for k in T.serial(BN // BK):
     for (int k = 0; k < BN / BK; ++k) {
@@ -245,15 +244,13 @@ static void softmax_block(Tiles& t, const bfloat16* __restrict__ X, bfloat16* __
     for (int row = 0; row < rows; ++row) {
         float32x8 largest[PARTIALS] = {};
         #pragma GCC unroll 8
-        for (int part = 0; part < PARTIALS; ++part)
-            largest[part] = broadcast(-infinity());
+        for (int part = 0; part < PARTIALS; ++part) largest[part] = broadcast(-infinity());
         for (int col = 0; col < BK; col += PARTIALS * LANES)
             #pragma GCC unroll 8
             for (int part = 0; part < PARTIALS; ++part)
                 largest[part] = max(largest[part], load_float32(&t.top[row][col + part * LANES]));
         #pragma GCC unroll 8
-        for (int part = 1; part < PARTIALS; ++part)
-            largest[0] = max(largest[0], largest[part]);
+        for (int part = 1; part < PARTIALS; ++part) largest[0] = max(largest[0], largest[part]);
         t.row_max[row] = max_lanes(largest[0]);
     }
 
@@ -272,8 +269,7 @@ static void softmax_block(Tiles& t, const bfloat16* __restrict__ X, bfloat16* __
             for (int part = 0; part < PARTIALS; ++part)
                 sum[part] += load_float32(&t.total[row][col + part * LANES]);
         #pragma GCC unroll 8
-        for (int part = 1; part < PARTIALS; ++part)
-            sum[0] += sum[part];
+        for (int part = 1; part < PARTIALS; ++part) sum[0] += sum[part];
         t.row_sum[row] = sum_lanes(sum[0]);
     }
 
@@ -313,8 +309,7 @@ extern "C" void softmax(const bfloat16* __restrict__ X, bfloat16* __restrict__ Y
         Tiles& t = thread_tiles();
         // 18_online_softmax.py:20  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
 #pragma omp for schedule(dynamic)  // blocks at the edges are smaller
-        for (int by = 0; by < (M + BM - 1) / BM; ++by)
-            softmax_block(t, X, Y, M, N, by);
+        for (int by = 0; by < (M + BM - 1) / BM; ++by) softmax_block(t, X, Y, M, N, by);
     }
 }
 
@@ -325,10 +320,10 @@ extern "C" void softmax(const bfloat16* __restrict__ X, bfloat16* __restrict__ Y
 //     {"name": "Y", "dtype": "bfloat16", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN", "N % 8 == 0"],
 //   "source": "18_online_softmax.py:17", "ir": "sha256:0ce151b98583b3aa",
-//   "map": {"28": [210, 215], "30": [216, 217], "31": [218, 219], "32": [220, 221], "33": [222,
-//     225], "34": [226, 227], "35": [228, 233], "37": [234, 243], "42": [244, 259], "43": [260,
-//     266], "45": [267, 279], "46": [280, 287], "49": [288, 289], "50": [290, 293], "51": [294,
-//     299], "53": [300, 306], "20": [314, 318]}}
+//   "map": {"28": [210, 215], "30": [216, 216], "31": [217, 218], "32": [219, 220], "33": [221,
+//     224], "34": [225, 226], "35": [227, 232], "37": [233, 242], "42": [243, 256], "43": [257,
+//     263], "45": [264, 275], "46": [276, 283], "49": [284, 285], "50": [286, 289], "51": [290,
+//     295], "53": [296, 302], "20": [310, 313]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -425,22 +420,18 @@ static void reference(const Tensor<host_bfloat16>& X, Tensor<host_bfloat16>& Y, 
         auto row_sum = std::make_unique<double[]>(BM);
         // 18_online_softmax.py:28  T.copy_async(X[by * BM, 0], X_shared)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BN; ++j)
-                X_shared[i][j] = X[{by * BM + i, j}];
+            for (int j = 0; j < BN; ++j) X_shared[i][j] = X[{by * BM + i, j}];
         // 18_online_softmax.py:30  T.fill(top, T.min_value("float32"))
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                top[i][j] = -3.4028235e38;
+            for (int j = 0; j < BK; ++j) top[i][j] = -3.4028235e38;
         // 18_online_softmax.py:31  T.clear(total)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                total[i][j] = 0.0;
+            for (int j = 0; j < BK; ++j) total[i][j] = 0.0;
         // 18_online_softmax.py:32  for k in T.serial(BN // BK):
         for (int k = 0; k < BN / BK; ++k) {
             // 18_online_softmax.py:33  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 18_online_softmax.py:34  if k * BK + BK > N:
             if (k * BK + BK > N) {
                 // 18_online_softmax.py:35  for i, j in T.Parallel(BM, BK):
@@ -460,19 +451,16 @@ static void reference(const Tensor<host_bfloat16>& X, Tensor<host_bfloat16>& Y, 
         // 18_online_softmax.py:42  T.reduce_max(top, row_max, dim=1)
         for (int i = 0; i < BM; ++i) {
             double largest = top[i][0];
-            for (int j = 1; j < BK; ++j)
-                largest = std::fmax(largest, top[i][j]);
+            for (int j = 1; j < BK; ++j) largest = std::fmax(largest, top[i][j]);
             row_max[i] = largest;
         }
         // 18_online_softmax.py:43  for i, j in T.Parallel(BM, BK):
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                total[i][j] *= std::exp2((top[i][j] - row_max[i]) * LOG2E);
+            for (int j = 0; j < BK; ++j) total[i][j] *= std::exp2((top[i][j] - row_max[i]) * LOG2E);
         // 18_online_softmax.py:45  T.reduce_sum(total, row_sum, dim=1)
         for (int i = 0; i < BM; ++i) {
             double sum = 0.0;
-            for (int j = 0; j < BK; ++j)
-                sum += total[i][j];
+            for (int j = 0; j < BK; ++j) sum += total[i][j];
             row_sum[i] = sum;
         }
         // 18_online_softmax.py:46  for i in T.Parallel(BM):
@@ -484,16 +472,14 @@ static void reference(const Tensor<host_bfloat16>& X, Tensor<host_bfloat16>& Y, 
         for (int k = 0; k < BN / BK; ++k) {
             // 18_online_softmax.py:50  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 18_online_softmax.py:51  for i, j in T.Parallel(BM, BK):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BK; ++j)
                     X_local[i][j] = std::exp2(X_local[i][j] * LOG2E - row_max[i]) * row_sum[i];
             // 18_online_softmax.py:53  T.copy(X_local, Y[by * BM, k * BK])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
+                for (int j = 0; j < BK; ++j) Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
         }
     }
 }

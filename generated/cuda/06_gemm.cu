@@ -266,15 +266,18 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
     }
 
     // 06_gemm.py:22  T.copy(C_local, C[by * BM, bx * BN])
-    #pragma unroll
-    for (int r = 0; r < C_ROWS; ++r) {
-        const int row = C_row(r), m = by * BM + row;
+    in_two_versions(by * BM + BM <= M && bx * BN + BN <= N && N % C_VEC == 0
+                    && is_aligned<C_VEC>(C), [&](bool whole) {
         #pragma unroll
-        for (int c = 0; c < C_COLS; c += C_VEC) {
-            const int col = C_col(c), n = bx * BN + col;
-            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * BM + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * BN + col;
+                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0, whole);
+            }
         }
-    }
+    });
 }
 
 // tilegen-launch: {"entry": "matmul", "target": "cuda", "arch": "sm_80",
@@ -286,7 +289,7 @@ matmul(const float* __restrict__ A, const float* __restrict__ B, float* __restri
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "06_gemm.py:10", "ir": "sha256:c09b366a300876f7",
 //   "map": {"13": [198, 200], "17": [201, 205], "19": [206, 218], "20": [219, 232], "18": [233,
-//     244], "21": [245, 267], "22": [268, 277]}}
+//     244], "21": [245, 267], "22": [268, 280]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

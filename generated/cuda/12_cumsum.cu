@@ -52,6 +52,13 @@ template <class T> __device__ T shuffle_from_lane(T x, int source)
 }
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -158,15 +165,18 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
     // 12_cumsum.py:16  for k in T.serial(T.ceildiv(N, BN)):
     for (int k = 0; k < (N + BN - 1) / BN; ++k) {
         // 12_cumsum.py:17  T.copy(X[by * BM, k * BN], X_local)
-        #pragma unroll
-        for (int r = 0; r < X_ROWS; ++r) {
-            const int row = X_row(r), m = by * BM + row;
+        in_two_versions(by * BM + BM <= M && k * BN + BN <= N && N % X_VEC == 0
+                        && is_aligned<X_VEC>(X), [&](bool whole) {
             #pragma unroll
-            for (int c = 0; c < X_COLS; c += X_VEC) {
-                const int col = X_col(c), n = k * BN + col;
-                load_inside<X_VEC>(&X_local[r][c], &X[m * N + n], m < M ? N - n : 0);
+            for (int r = 0; r < X_ROWS; ++r) {
+                const int row = X_row(r), m = by * BM + row;
+                #pragma unroll
+                for (int c = 0; c < X_COLS; c += X_VEC) {
+                    const int col = X_col(c), n = k * BN + col;
+                    load_inside<X_VEC>(&X_local[r][c], &X[m * N + n], m < M ? N - n : 0, whole);
+                }
             }
-        }
+        });
         // 12_cumsum.py:18  T.reduce_sum(X_local, total, dim=1)
         #pragma unroll
         for (int r = 0; r < X_ROWS; ++r) {
@@ -201,15 +211,18 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
         #pragma unroll
         for (int e = 0; e < X_ROWS; ++e) before[e] += total[e];
         // 12_cumsum.py:24  T.copy(X_local, Y[by * BM, k * BN])
-        #pragma unroll
-        for (int r = 0; r < X_ROWS; ++r) {
-            const int row = X_row(r), m = by * BM + row;
+        in_two_versions(by * BM + BM <= M && k * BN + BN <= N && N % X_VEC == 0
+                        && is_aligned<X_VEC>(Y), [&](bool whole) {
             #pragma unroll
-            for (int c = 0; c < X_COLS; c += X_VEC) {
-                const int col = X_col(c), n = k * BN + col;
-                store_inside<X_VEC>(&Y[m * N + n], &X_local[r][c], m < M ? N - n : 0);
+            for (int r = 0; r < X_ROWS; ++r) {
+                const int row = X_row(r), m = by * BM + row;
+                #pragma unroll
+                for (int c = 0; c < X_COLS; c += X_VEC) {
+                    const int col = X_col(c), n = k * BN + col;
+                    store_inside<X_VEC>(&Y[m * N + n], &X_local[r][c], m < M ? N - n : 0, whole);
+                }
             }
-        }
+        });
     }
 }
 
@@ -219,9 +232,9 @@ running_sum(const float* __restrict__ X, float* __restrict__ Y, int M, int N)
 //   "params": [{"name": "X", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "source": "12_cumsum.py:10", "ir": "sha256:cec708838fa9ffab",
-//   "map": {"11": [151, 153], "12": [154, 154], "13": [155, 155], "15": [156, 157], "16": [158,
-//     159], "17": [160, 169], "18": [170, 177], "19": [178, 194], "20": [195, 199], "22": [200,
-//     202], "24": [203, 213]}}
+//   "map": {"11": [158, 160], "12": [161, 161], "13": [162, 162], "15": [163, 164], "16": [165,
+//     166], "17": [167, 179], "18": [180, 187], "19": [188, 204], "20": [205, 209], "22": [210,
+//     212], "24": [213, 226]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

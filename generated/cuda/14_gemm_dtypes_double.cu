@@ -306,15 +306,18 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
     }
 
     // 14_gemm_dtypes.py:23  T.copy(C_local, C[by * BM, bx * BN])
-    #pragma unroll
-    for (int r = 0; r < C_ROWS; ++r) {
-        const int row = C_row(r), m = by * BM + row;
+    in_two_versions(by * BM + BM <= M && bx * BN + BN <= N && N % C_VEC == 0
+                    && is_aligned<C_VEC>(C), [&](bool whole) {
         #pragma unroll
-        for (int c = 0; c < C_COLS; c += C_VEC) {
-            const int col = C_col(c), n = bx * BN + col;
-            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * BM + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * BN + col;
+                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0, whole);
+            }
         }
-    }
+    });
 }
 
 // tilegen-launch: {"entry": "gemm", "target": "cuda", "arch": "sm_80",
@@ -326,7 +329,7 @@ gemm(const double* __restrict__ A, const double* __restrict__ B, double* __restr
 //     "dtype": "float64", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "14_gemm_dtypes.py:13", "ir": "sha256:354e929b8a8298b0",
 //   "map": {"14": [219, 221], "18": [222, 226], "20": [227, 239], "21": [240, 271], "19": [272,
-//     283], "22": [284, 307], "23": [308, 317]}}
+//     283], "22": [284, 307], "23": [308, 320]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

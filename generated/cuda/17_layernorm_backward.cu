@@ -88,6 +88,13 @@ template <class T> __device__ T shuffle_xor(T x, int offset)
 }
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -95,6 +102,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -105,52 +133,25 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
 // N elements from global to shared memory in the background: complete after a cp_async_wait and a
-// barrier.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src)
-{
-    cp_async<N * sizeof(T)>(dst, src);
-}
-
-// The same where only the first `inside` of them exist: zeros beyond them, at once where some
+// barrier. Where not `whole`, only the first `inside` exist: zeros beyond them, at once where some
 // exist.
-template <int N, class T> __device__ void copy_async(T* dst, const T* src, int inside)
+template <int N, class T>
+__device__ void copy_async(T* dst, const T* src, int inside, bool whole = false)
 {
-    if (is_aligned<N>(src) && (inside >= N || inside <= 0))
+    if (whole)
+        cp_async<N * sizeof(T)>(dst, src);
+    else if (is_aligned<N>(src) && (inside >= N || inside <= 0))
         cp_async_or_zeros<N * sizeof(T)>(dst, src, inside > 0);
     else
         copy_inside<N>(dst, src, inside);
@@ -216,77 +217,50 @@ layernorm_backward(const bfloat16* __restrict__ dY, const bfloat16* __restrict__
     // 17_layernorm_backward.py:20  with T.Kernel(BLOCKS, threads=threads) as b:
     const int b = blockIdx.x;
 
-    // 17_layernorm_backward.py:25  X_local = T.alloc_fragment((1, BN), "float32")
-    float X_local[1][X_COLS];
-
-    // 17_layernorm_backward.py:26  dY_local = T.alloc_fragment((1, BN), "float32")
-    float dY_local[1][X_COLS];
-
-    // 17_layernorm_backward.py:27  weight_local = T.alloc_fragment((1, BN), "float32")
-    float weight_local[1][X_COLS];
-
-    // 17_layernorm_backward.py:30  along_x = T.alloc_fragment((1,), "float32")
-    float along_x[1];
-
-    // 17_layernorm_backward.py:31  along_one = T.alloc_fragment((1,), "float32")
-    float along_one[1];
+    float X_local[1][X_COLS];             // 17_layernorm_backward.py:25  X_local = T.alloc_ ...
+    float dY_local[1][X_COLS];            // 17_layernorm_backward.py:26  dY_local = T.alloc ...
+    float weight_local[1][X_COLS];        // 17_layernorm_backward.py:27  weight_local = T.a ...
+    float along_x[1];                     // 17_layernorm_backward.py:30  along_x = T.alloc_ ...
+    float along_one[1];                   // 17_layernorm_backward.py:31  along_one = T.allo ...
 
     // 17_layernorm_backward.py:32  T.copy(weight[0:BN], weight_shared[0, 0:BN])
-    // the whole tile exists
-    if (BN <= N && N % WEIGHT_VEC == 0 && is_aligned<WEIGHT_VEC>(weight)) {
+    in_two_versions(BN <= N && N % WEIGHT_VEC == 0 && is_aligned<WEIGHT_VEC>(weight),
+                    [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN; first += THREADS * WEIGHT_VEC) {
             const int element = first + threadIdx.x * WEIGHT_VEC;
-            copy_vector<WEIGHT_VEC>(&s.weight_shared[0][element], &weight[element]);
+            copy_inside<WEIGHT_VEC>(&s.weight_shared[0][element], &weight[element], N - element,
+                                    whole);
         }
-    } else {
-        #pragma unroll
-        for (int first = 0; first < BN; first += THREADS * WEIGHT_VEC) {
-            const int element = first + threadIdx.x * WEIGHT_VEC;
-            copy_inside<WEIGHT_VEC>(&s.weight_shared[0][element], &weight[element], N - element);
-        }
-    }
+    });
 
-    // 17_layernorm_backward.py:33  T.clear(weight_sum)
-    float weight_sum[1][X_COLS] = {};
-    float bias_sum[1][X_COLS] = {};           // 17_layernorm_backward.py:34  T.clear(bias_sum)
+    float weight_sum[1][X_COLS] = {};     // 17_layernorm_backward.py:33  T.clear(weight_sum)
+    float bias_sum[1][X_COLS] = {};       // 17_layernorm_backward.py:34  T.clear(bias_sum)
 
     const int steps = (M - b + BLOCKS - 1) / BLOCKS;
     auto load_stage = [&](int k) {
         const int stage = k % stages;
         // 17_layernorm_backward.py:36  T.copy(X[b + k * BLOCKS, 0], X_shared)
-        // the whole tile exists
-        if (b + k * BLOCKS + 1 <= M && BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(X)) {
-            #pragma unroll
-            for (int first = 0; first < BN; first += THREADS * X_VEC) {
-                const int element = first + threadIdx.x * X_VEC, m = b + k * BLOCKS;
-                copy_async<X_VEC>(&s.X_shared[stage][0][element], &X[m * N + element]);
-            }
-        } else {
+        in_two_versions(b + k * BLOCKS + 1 <= M && BN <= N && N % X_VEC == 0
+                        && is_aligned<X_VEC>(X), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN; first += THREADS * X_VEC) {
                 const int element = first + threadIdx.x * X_VEC, m = b + k * BLOCKS;
                 copy_async<X_VEC>(&s.X_shared[stage][0][element], &X[m * N + element], m < M
-                                  ? N - element : 0);
+                                  ? N - element : 0, whole);
             }
-        }
+        });
 
         // 17_layernorm_backward.py:37  T.copy(dY[b + k * BLOCKS, 0], dY_shared)
-        // the whole tile exists
-        if (b + k * BLOCKS + 1 <= M && BN <= N && N % DY_VEC == 0 && is_aligned<DY_VEC>(dY)) {
-            #pragma unroll
-            for (int first = 0; first < BN; first += THREADS * DY_VEC) {
-                const int element = first + threadIdx.x * DY_VEC, m = b + k * BLOCKS;
-                copy_async<DY_VEC>(&s.dY_shared[stage][0][element], &dY[m * N + element]);
-            }
-        } else {
+        in_two_versions(b + k * BLOCKS + 1 <= M && BN <= N && N % DY_VEC == 0
+                        && is_aligned<DY_VEC>(dY), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BN; first += THREADS * DY_VEC) {
                 const int element = first + threadIdx.x * DY_VEC, m = b + k * BLOCKS;
                 copy_async<DY_VEC>(&s.dY_shared[stage][0][element], &dY[m * N + element], m < M
-                                   ? N - element : 0);
+                                   ? N - element : 0, whole);
             }
-        }
+        });
     };
 
     // 17_layernorm_backward.py:35  for k in T.Pipelined(T.ceildiv(M - b, BLOCKS), num_st ...
@@ -301,8 +275,7 @@ layernorm_backward(const bfloat16* __restrict__ dY, const bfloat16* __restrict__
         cp_async_commit();
 
         const int stage = k % stages;
-        // 17_layernorm_backward.py:38  row = b + k * BLOCKS
-        const int row = b + k * BLOCKS;
+        const int row = b + k * BLOCKS;       // 17_layernorm_backward.py:38  row = b + k * BLOCKS
 
         // 17_layernorm_backward.py:39  T.copy(X_shared, X_local)
         #pragma unroll
@@ -340,8 +313,7 @@ layernorm_backward(const bfloat16* __restrict__ dY, const bfloat16* __restrict__
         {
             float partial = 0.0f;
             #pragma unroll
-            for (int e = 0; e < X_COLS; ++e)
-                partial += dY_local[0][e];
+            for (int e = 0; e < X_COLS; ++e) partial += dY_local[0][e];
             along_x[0] = sum_across_warps<THREADS>(partial, s.scratch);
         }
 
@@ -349,8 +321,7 @@ layernorm_backward(const bfloat16* __restrict__ dY, const bfloat16* __restrict__
         {
             float partial = 0.0f;
             #pragma unroll
-            for (int e = 0; e < X_COLS; ++e)
-                partial += weight_local[0][e];
+            for (int e = 0; e < X_COLS; ++e) partial += weight_local[0][e];
             along_one[0] = sum_across_warps<THREADS>(partial, s.scratch);
         }
 
@@ -398,11 +369,11 @@ layernorm_backward(const bfloat16* __restrict__ dY, const bfloat16* __restrict__
 //     "N"], "access": "readwrite"}], "sizes": ["M", "N"],
 //   "requires": ["N <= BN", "N % multiple == 0"], "source": "17_layernorm_backward.py:15",
 //   "ir": "sha256:7c44bc29b16d29b5",
-//   "map": {"20": [216, 218], "25": [219, 221], "26": [222, 224], "27": [225, 227], "30": [228,
-//     230], "31": [231, 233], "32": [234, 249], "33": [250, 251], "34": [252, 256], "36": [257,
-//     273], "37": [274, 291], "35": [292, 303], "38": [304, 306], "39": [307, 313], "40": [314,
-//     320], "41": [321, 327], "42": [328, 338], "48": [339, 347], "49": [348, 356], "50": [357,
-//     363], "52": [364, 371], "53": [372, 379], "54": [380, 386]}}
+//   "map": {"20": [217, 219], "25": [220, 220], "26": [221, 221], "27": [222, 222], "30": [223,
+//     223], "31": [224, 225], "32": [226, 236], "33": [237, 237], "34": [238, 242], "36": [243,
+//     253], "37": [254, 265], "35": [266, 277], "38": [278, 279], "39": [280, 286], "40": [287,
+//     293], "41": [294, 300], "42": [301, 311], "48": [312, 319], "49": [320, 327], "50": [328,
+//     334], "52": [335, 342], "53": [343, 350], "54": [351, 357]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -503,33 +474,25 @@ static void reference(const Tensor<host_bfloat16>& dY, const Tensor<host_bfloat1
         auto along_x = std::make_unique<double[]>(1);
         auto along_one = std::make_unique<double[]>(1);
         // 17_layernorm_backward.py:32  T.copy(weight[0:BN], weight_shared[0, 0:BN])
-        for (int i = 0; i < BN; ++i)
-            weight_shared[0][i] = weight[{i}];
+        for (int i = 0; i < BN; ++i) weight_shared[0][i] = weight[{i}];
         // 17_layernorm_backward.py:33  T.clear(weight_sum)
-        for (int i = 0; i < BN; ++i)
-            weight_sum[0][i] = 0.0;
+        for (int i = 0; i < BN; ++i) weight_sum[0][i] = 0.0;
         // 17_layernorm_backward.py:34  T.clear(bias_sum)
-        for (int i = 0; i < BN; ++i)
-            bias_sum[0][i] = 0.0;
+        for (int i = 0; i < BN; ++i) bias_sum[0][i] = 0.0;
         // 17_layernorm_backward.py:35  for k in T.Pipelined(T.ceildiv(M - b, BLOCKS), num_st ...
         for (int k = 0; k < (M - b + BLOCKS - 1) / BLOCKS; ++k) {
             // 17_layernorm_backward.py:36  T.copy(X[b + k * BLOCKS, 0], X_shared)
-            for (int i = 0; i < BN; ++i)
-                X_shared[0][i] = X[{b + k * BLOCKS, i}];
+            for (int i = 0; i < BN; ++i) X_shared[0][i] = X[{b + k * BLOCKS, i}];
             // 17_layernorm_backward.py:37  T.copy(dY[b + k * BLOCKS, 0], dY_shared)
-            for (int i = 0; i < BN; ++i)
-                dY_shared[0][i] = dY[{b + k * BLOCKS, i}];
+            for (int i = 0; i < BN; ++i) dY_shared[0][i] = dY[{b + k * BLOCKS, i}];
             // 17_layernorm_backward.py:38  row = b + k * BLOCKS
             const int row = b + k * BLOCKS;
             // 17_layernorm_backward.py:39  T.copy(X_shared, X_local)
-            for (int i = 0; i < BN; ++i)
-                X_local[0][i] = X_shared[0][i];
+            for (int i = 0; i < BN; ++i) X_local[0][i] = X_shared[0][i];
             // 17_layernorm_backward.py:40  T.copy(dY_shared, dY_local)
-            for (int i = 0; i < BN; ++i)
-                dY_local[0][i] = dY_shared[0][i];
+            for (int i = 0; i < BN; ++i) dY_local[0][i] = dY_shared[0][i];
             // 17_layernorm_backward.py:41  T.copy(weight_shared, weight_local)
-            for (int i = 0; i < BN; ++i)
-                weight_local[0][i] = weight_shared[0][i];
+            for (int i = 0; i < BN; ++i) weight_local[0][i] = weight_shared[0][i];
             // 17_layernorm_backward.py:42  for i, j in T.Parallel(1, BN):
             for (int i = 0; i < 1; ++i)
                 for (int j = 0; j < BN; ++j) {
@@ -542,15 +505,13 @@ static void reference(const Tensor<host_bfloat16>& dY, const Tensor<host_bfloat1
             // 17_layernorm_backward.py:48  T.reduce_sum(dY_local, along_x, dim=1)
             {
                 double sum = 0.0;
-                for (int i = 0; i < BN; ++i)
-                    sum += dY_local[0][i];
+                for (int i = 0; i < BN; ++i) sum += dY_local[0][i];
                 along_x[0] = sum;
             }
             // 17_layernorm_backward.py:49  T.reduce_sum(weight_local, along_one, dim=1)
             {
                 double sum = 0.0;
-                for (int i = 0; i < BN; ++i)
-                    sum += weight_local[0][i];
+                for (int i = 0; i < BN; ++i) sum += weight_local[0][i];
                 along_one[0] = sum;
             }
             // 17_layernorm_backward.py:50  for i, j in T.Parallel(1, BN):
@@ -560,15 +521,12 @@ static void reference(const Tensor<host_bfloat16>& dY, const Tensor<host_bfloat1
                         (weight_local[i][j] - (along_one[i] + X_local[i][j] * along_x[i]) / N)
                         * rstd[{row}];
             // 17_layernorm_backward.py:52  T.copy(X_local, dX[row, 0])
-            for (int i = 0; i < BN; ++i)
-                dX.set({row, i}, X_local[0][i]);
+            for (int i = 0; i < BN; ++i) dX.set({row, i}, X_local[0][i]);
         }
         // 17_layernorm_backward.py:53  T.atomic_add(dparams[0:1, 0:BN], weight_sum)
-        for (int i = 0; i < BN; ++i)
-            dparams.set({0, i}, dparams[{0, i}] + weight_sum[0][i]);
+        for (int i = 0; i < BN; ++i) dparams.set({0, i}, dparams[{0, i}] + weight_sum[0][i]);
         // 17_layernorm_backward.py:54  T.atomic_add(dparams[1:2, 0:BN], bias_sum)
-        for (int i = 0; i < BN; ++i)
-            dparams.set({1, i}, dparams[{1, i}] + bias_sum[0][i]);
+        for (int i = 0; i < BN; ++i) dparams.set({1, i}, dparams[{1, i}] + bias_sum[0][i]);
     }
 }
 

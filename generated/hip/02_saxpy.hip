@@ -20,6 +20,13 @@ constexpr int X_ELEMENTS = BN / THREADS;  // elements of x_local that a thread h
 static_assert(BN % (THREADS * X_VEC) == 0, "every thread holds an equal part");
 
 // ---- Device helpers ----------------------------------------------------------------------------
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -88,29 +95,35 @@ saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
     float y_local[X_ELEMENTS];            // 02_saxpy.py:14  y_local = T.alloc_fragment((BN, ...
 
     // 02_saxpy.py:15  T.copy(x[bx * BN], x_local)
-    #pragma unroll
-    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-        const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
-        load_inside<X_VEC>(&x_local[e], &x[x_col], n - x_col);
-    }
+    in_two_versions(bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(x), [&](bool whole) {
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), x_col = bx * BN + i_in_tile;
+            load_inside<X_VEC>(&x_local[e], &x[x_col], n - x_col, whole);
+        }
+    });
 
     // 02_saxpy.py:16  T.copy(y[bx * BN], y_local)
-    #pragma unroll
-    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-        const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-        load_inside<X_VEC>(&y_local[e], &y[y_col], n - y_col);
-    }
+    in_two_versions(bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(y), [&](bool whole) {
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+            load_inside<X_VEC>(&y_local[e], &y[y_col], n - y_col, whole);
+        }
+    });
 
     // 02_saxpy.py:17  for i in T.Parallel(BN):
     #pragma unroll
     for (int e = 0; e < X_ELEMENTS; ++e) y_local[e] = alpha * x_local[e] + y_local[e];
 
     // 02_saxpy.py:19  T.copy(y_local, y[bx * BN])
-    #pragma unroll
-    for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
-        const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
-        store_inside<X_VEC>(&y[y_col], &y_local[e], n - y_col);
-    }
+    in_two_versions(bx * BN + BN <= n && n % X_VEC == 0 && is_aligned<X_VEC>(y), [&](bool whole) {
+        #pragma unroll
+        for (int e = 0; e < X_ELEMENTS; e += X_VEC) {
+            const int i_in_tile = x_element(e), y_col = bx * BN + i_in_tile;
+            store_inside<X_VEC>(&y[y_col], &y_local[e], n - y_col, whole);
+        }
+    });
 }
 
 // tilegen-launch: {"entry": "saxpy", "target": "hip", "arch": "gfx942",
@@ -120,8 +133,8 @@ saxpy(float alpha, const float* __restrict__ x, float* __restrict__ y, int n)
 //     "shape": ["n"], "access": "read"}, {"name": "y", "dtype": "float32", "shape": ["n"],
 //     "access": "readwrite"}], "sizes": ["n"], "source": "02_saxpy.py:10",
 //   "ir": "sha256:80b9d2b8d46d12f1",
-//   "map": {"12": [84, 86], "13": [87, 87], "14": [88, 89], "15": [90, 96], "16": [97, 103],
-//     "17": [104, 107], "19": [108, 113]}}
+//   "map": {"12": [91, 93], "13": [94, 94], "14": [95, 96], "15": [97, 105], "16": [106, 114],
+//     "17": [115, 118], "19": [119, 126]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -230,15 +230,18 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
     }
 
     // 11_gemm_level3.py:26  T.copy(C_local, C[by * block_M, bx * block_N])
-    #pragma unroll
-    for (int r = 0; r < C_ROWS; ++r) {
-        const int row = C_row(r), m = by * block_M + row;
+    in_two_versions(by * block_M + block_M <= M && bx * block_N + block_N <= N && N % C_VEC == 0
+                    && is_aligned<C_VEC>(C), [&](bool whole) {
         #pragma unroll
-        for (int c = 0; c < C_COLS; c += C_VEC) {
-            const int col = C_col(c), n = bx * block_N + col;
-            store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0);
+        for (int r = 0; r < C_ROWS; ++r) {
+            const int row = C_row(r), m = by * block_M + row;
+            #pragma unroll
+            for (int c = 0; c < C_COLS; c += C_VEC) {
+                const int col = C_col(c), n = bx * block_N + col;
+                store_inside<C_VEC>(&C[m * N + n], &C_local[r][c], m < M ? N - n : 0, whole);
+            }
         }
-    }
+    });
 }
 
 // tilegen-launch: {"entry": "matmul", "target": "hip", "arch": "gfx942",
@@ -250,7 +253,7 @@ matmul(const float16* __restrict__ A, const float16* __restrict__ B, float* __re
 //     "dtype": "float32", "shape": ["M", "N"], "access": "write"}], "sizes": ["M", "K", "N"],
 //   "source": "11_gemm_level3.py:13", "ir": "sha256:2dc42f5c6fc52c0f",
 //   "map": {"14": [173, 174], "18": [175, 177], "19": [178, 179], "20": [180, 184], "21": [185,
-//     195], "22": [196, 205], "24": [206, 207], "25": [208, 231], "26": [232, 241]}}
+//     195], "22": [196, 205], "24": [206, 207], "25": [208, 231], "26": [232, 244]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

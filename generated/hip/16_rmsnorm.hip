@@ -56,6 +56,13 @@ struct bfloat16 {
 template <class T> __device__ T shuffle_xor(T x, int offset) { return __shfl_xor(x, offset); }
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -63,6 +70,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -73,37 +101,13 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
 }
 
@@ -173,34 +177,22 @@ rmsnorm(const bfloat16* __restrict__ X, const bfloat16* __restrict__ weight,
     // 16_rmsnorm.py:18  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
     const int by = blockIdx.x;
 
-    // 16_rmsnorm.py:21  X_local = T.alloc_fragment((BM, BK), "float32")
-    float X_local[X_ROWS][X_COLS];
-
-    // 16_rmsnorm.py:23  scale = T.alloc_fragment((BK,), "float32")
-    float scale[X_COLS];
-
-    // 16_rmsnorm.py:24  mean = T.alloc_fragment((BM,), "float32")
-    float mean[X_ROWS];
+    float X_local[X_ROWS][X_COLS];        // 16_rmsnorm.py:21  X_local = T.alloc_fragment((B ...
+    float scale[X_COLS];                  // 16_rmsnorm.py:23  scale = T.alloc_fragment((BK, ...
+    float mean[X_ROWS];                   // 16_rmsnorm.py:24  mean = T.alloc_fragment((BM,) ...
 
     // 16_rmsnorm.py:25  T.copy_async(X[by * BM, 0], X_shared)
-    // the whole tile exists
-    if (by * BM + BM <= M && BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(X)) {
+    in_two_versions(by * BM + BM <= M && BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(X),
+                    [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BM * BN; first += THREADS * X_VEC) {
             const int e = first + threadIdx.x * X_VEC, row = e / BN;
             const int col = e % BN, m = by * BM + row;
-            copy_vector<X_VEC>(&s.X_shared[row][col], &X[m * N + col]);
+            copy_inside<X_VEC>(&s.X_shared[row][col], &X[m * N + col], m < M ? N - col : 0, whole);
         }
-    } else {
-        #pragma unroll
-        for (int first = 0; first < BM * BN; first += THREADS * X_VEC) {
-            const int e = first + threadIdx.x * X_VEC, row = e / BN;
-            const int col = e % BN, m = by * BM + row;
-            copy_inside<X_VEC>(&s.X_shared[row][col], &X[m * N + col], m < M ? N - col : 0);
-        }
-    }
-    __syncthreads();  // why: asked for by T.sync  // 16_rmsnorm.py:26  T.sync()
-    float square[X_ROWS][X_COLS] = {};        // 16_rmsnorm.py:27  T.clear(square)
+    });
+    __syncthreads();  // why: asked for by T.sync
+    float square[X_ROWS][X_COLS] = {};    // 16_rmsnorm.py:27  T.clear(square)
 
     // 16_rmsnorm.py:28  for k in T.serial(BN // BK):
     for (int k = 0; k < BN / BK; ++k) {
@@ -218,8 +210,7 @@ rmsnorm(const bfloat16* __restrict__ X, const bfloat16* __restrict__ weight,
         #pragma unroll
         for (int r = 0; r < X_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < X_COLS; ++c)
-                square[r][c] += X_local[r][c] * X_local[r][c];
+            for (int c = 0; c < X_COLS; ++c) square[r][c] += X_local[r][c] * X_local[r][c];
     }
 
     // 16_rmsnorm.py:32  T.reduce_sum(square, mean, dim=1)
@@ -227,15 +218,13 @@ rmsnorm(const bfloat16* __restrict__ X, const bfloat16* __restrict__ weight,
     for (int r = 0; r < X_ROWS; ++r) {
         float partial = 0.0f;
         #pragma unroll
-        for (int c = 0; c < X_COLS; ++c)
-            partial += square[r][c];
+        for (int c = 0; c < X_COLS; ++c) partial += square[r][c];
         mean[r] = sum_across_warps<THREADS_N>(partial, s.scratch);
     }
 
     // 16_rmsnorm.py:33  for i in T.Parallel(BM):
     #pragma unroll
-    for (int e = 0; e < X_ROWS; ++e)
-        mean[e] = rsqrtf(mean[e] / N + eps);
+    for (int e = 0; e < X_ROWS; ++e) mean[e] = rsqrtf(mean[e] / N + eps);
 
     // 16_rmsnorm.py:35  for k in T.serial(BN // BK):
     for (int k = 0; k < BN / BK; ++k) {
@@ -259,8 +248,7 @@ rmsnorm(const bfloat16* __restrict__ X, const bfloat16* __restrict__ weight,
         #pragma unroll
         for (int r = 0; r < X_ROWS; ++r)
             #pragma unroll
-            for (int c = 0; c < X_COLS; ++c)
-                X_local[r][c] = X_local[r][c] * mean[r] * scale[c];
+            for (int c = 0; c < X_COLS; ++c) X_local[r][c] = X_local[r][c] * mean[r] * scale[c];
         // 16_rmsnorm.py:40  T.copy(X_local, Y[by * BM, k * BK])
         #pragma unroll
         for (int r = 0; r < X_ROWS; ++r) {
@@ -282,10 +270,10 @@ rmsnorm(const bfloat16* __restrict__ X, const bfloat16* __restrict__ weight,
 //     {"name": "Y", "dtype": "bfloat16", "shape": ["M", "N"], "access": "write", "align": 16}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN", "N % multiple == 0"],
 //   "source": "16_rmsnorm.py:15", "ir": "sha256:a2b4015855faa483",
-//   "map": {"18": [173, 175], "21": [176, 178], "23": [179, 181], "24": [182, 184], "25": [185,
-//     201], "26": [202, 202], "27": [203, 204], "28": [205, 206], "29": [207, 216], "30": [217,
-//     224], "32": [225, 234], "33": [235, 239], "35": [240, 241], "36": [242, 251], "37": [252,
-//     257], "38": [258, 263], "40": [264, 274]}}
+//   "map": {"18": [177, 179], "21": [180, 180], "23": [181, 181], "24": [182, 183], "25": [184,
+//     194], "27": [195, 196], "28": [197, 198], "29": [199, 208], "30": [209, 215], "32": [216,
+//     224], "33": [225, 228], "35": [229, 230], "36": [231, 240], "37": [241, 246], "38": [247,
+//     251], "40": [252, 262]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -381,50 +369,40 @@ static void reference(const Tensor<host_bfloat16>& X, const Tensor<host_bfloat16
         auto mean = std::make_unique<double[]>(BM);
         // 16_rmsnorm.py:25  T.copy_async(X[by * BM, 0], X_shared)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BN; ++j)
-                X_shared[i][j] = X[{by * BM + i, j}];
+            for (int j = 0; j < BN; ++j) X_shared[i][j] = X[{by * BM + i, j}];
         // 16_rmsnorm.py:27  T.clear(square)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                square[i][j] = 0.0;
+            for (int j = 0; j < BK; ++j) square[i][j] = 0.0;
         // 16_rmsnorm.py:28  for k in T.serial(BN // BK):
         for (int k = 0; k < BN / BK; ++k) {
             // 16_rmsnorm.py:29  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 16_rmsnorm.py:30  for i, j in T.Parallel(BM, BK):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    square[i][j] += X_local[i][j] * X_local[i][j];
+                for (int j = 0; j < BK; ++j) square[i][j] += X_local[i][j] * X_local[i][j];
         }
         // 16_rmsnorm.py:32  T.reduce_sum(square, mean, dim=1)
         for (int i = 0; i < BM; ++i) {
             double sum = 0.0;
-            for (int j = 0; j < BK; ++j)
-                sum += square[i][j];
+            for (int j = 0; j < BK; ++j) sum += square[i][j];
             mean[i] = sum;
         }
         // 16_rmsnorm.py:33  for i in T.Parallel(BM):
-        for (int i = 0; i < BM; ++i)
-            mean[i] = 1 / std::sqrt(mean[i] / N + eps);
+        for (int i = 0; i < BM; ++i) mean[i] = 1 / std::sqrt(mean[i] / N + eps);
         // 16_rmsnorm.py:35  for k in T.serial(BN // BK):
         for (int k = 0; k < BN / BK; ++k) {
             // 16_rmsnorm.py:36  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 16_rmsnorm.py:37  T.copy(weight[k * BK], scale)
-            for (int i = 0; i < BK; ++i)
-                scale[i] = weight[{k * BK + i}];
+            for (int i = 0; i < BK; ++i) scale[i] = weight[{k * BK + i}];
             // 16_rmsnorm.py:38  for i, j in T.Parallel(BM, BK):
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_local[i][j] * mean[i] * scale[j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_local[i][j] * mean[i] * scale[j];
             // 16_rmsnorm.py:40  T.copy(X_local, Y[by * BM, k * BK])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
+                for (int j = 0; j < BK; ++j) Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
         }
     }
 }

@@ -57,6 +57,13 @@ struct bfloat16 {
 template <class T> __device__ T shuffle_xor(T x, int offset) { return __shfl_xor(x, offset); }
 #endif
 
+// Runs `body` with the flag as a constant: the compiler makes one version of it for each value.
+template <class Body> __device__ void in_two_versions(bool flag, Body body)
+{
+    if (flag) body(true);
+    else body(false);
+}
+
 template <int N, class T> __device__ bool is_aligned(const T* p)
 {
     return reinterpret_cast<unsigned long long>(p) % (sizeof(T) * N) == 0;
@@ -64,6 +71,27 @@ template <int N, class T> __device__ bool is_aligned(const T* p)
 
 // N elements that move as one access.
 template <class T, int N> struct alignas(sizeof(T) * N) Vector { T data[N]; };
+
+// N elements from memory to registers.
+template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
+{
+    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
+    #pragma unroll
+    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
+}
+
+// N elements from memory to registers, of which the first `inside` exist; the rest are zero. All
+// exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void load_inside(D* dst, const S* src, int inside, bool whole = false)
+{
+    if (whole || (inside >= N && is_aligned<N>(src))) {
+        load_vector<N>(dst, src);
+    } else {
+        #pragma unroll
+        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
+    }
+}
 
 // N elements from registers to memory.
 template <int N, class D, class S> __device__ void store_vector(D* dst, const S* src)
@@ -74,38 +102,23 @@ template <int N, class D, class S> __device__ void store_vector(D* dst, const S*
     *reinterpret_cast<Vector<D, N>*>(dst) = v;
 }
 
-// N elements from one place in memory to another.
-template <int N, class D, class S> __device__ void copy_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    store_vector<N>(dst, v.data);
-}
-
-// N elements from memory to registers.
-template <int N, class D, class S> __device__ void load_vector(D* dst, const S* src)
-{
-    const Vector<S, N> v = *reinterpret_cast<const Vector<S, N>*>(src);
-    #pragma unroll
-    for (int i = 0; i < N; ++i) dst[i] = D(v.data[i]);
-}
-
-// N elements from memory to registers, of which the first `inside` exist; the rest are zero.
-template <int N, class D, class S> __device__ void load_inside(D* dst, const S* src, int inside)
-{
-    if (inside >= N && is_aligned<N>(src)) {
-        load_vector<N>(dst, src);
-    } else {
-        #pragma unroll
-        for (int i = 0; i < N; ++i) dst[i] = i < inside ? D(src[i]) : D(0);
-    }
-}
-
 // N elements of `src`, of which the first `inside` exist, to an aligned place; the rest are zero.
-template <int N, class D, class S> __device__ void copy_inside(D* dst, const S* src, int inside)
+// All exist, and at an aligned place, where `whole`.
+template <int N, class D, class S>
+__device__ void copy_inside(D* dst, const S* src, int inside, bool whole = false)
 {
     D v[N];
-    load_inside<N>(v, src, inside);
+    load_inside<N>(v, src, inside, whole);
     store_vector<N>(dst, v);
+}
+
+// Every element of an array in registers becomes `value`.
+template <class T, class V> __device__ void fill(T& element, V value) { element = value; }
+
+template <class T, int N, class V> __device__ void fill(T (&array)[N], V value)
+{
+    #pragma unroll
+    for (int i = 0; i < N; ++i) fill(array[i], value);
 }
 
 __device__ float infinity() { return float_of(0x7f800000); }
@@ -190,44 +203,24 @@ softmax(const bfloat16* __restrict__ X, bfloat16* __restrict__ Y, int M, int N)
     // 18_online_softmax.py:20  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
     const int by = blockIdx.x;
 
-    // 18_online_softmax.py:23  X_local = T.alloc_fragment((BM, BK), "float32")
-    float X_local[X_ROWS][X_COLS];
-
-    // 18_online_softmax.py:24  top = T.alloc_fragment((BM, BK), "float32")
-    float top[X_ROWS][X_COLS];
-
-    // 18_online_softmax.py:26  row_max = T.alloc_fragment((BM,), "float32")
-    float row_max[X_ROWS];
-
-    // 18_online_softmax.py:27  row_sum = T.alloc_fragment((BM,), "float32")
-    float row_sum[X_ROWS];
+    float X_local[X_ROWS][X_COLS];        // 18_online_softmax.py:23  X_local = T.alloc_frag ...
+    float top[X_ROWS][X_COLS];            // 18_online_softmax.py:24  top = T.alloc_fragment ...
+    float row_max[X_ROWS];                // 18_online_softmax.py:26  row_max = T.alloc_frag ...
+    float row_sum[X_ROWS];                // 18_online_softmax.py:27  row_sum = T.alloc_frag ...
 
     // 18_online_softmax.py:28  T.copy_async(X[by * BM, 0], X_shared)
-    // the whole tile exists
-    if (by * BM + BM <= M && BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(X)) {
+    in_two_versions(by * BM + BM <= M && BN <= N && N % X_VEC == 0 && is_aligned<X_VEC>(X),
+                    [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BM * BN; first += THREADS * X_VEC) {
             const int e = first + threadIdx.x * X_VEC, row = e / BN;
             const int col = e % BN, m = by * BM + row;
-            copy_vector<X_VEC>(&s.X_shared[row][col], &X[m * N + col]);
+            copy_inside<X_VEC>(&s.X_shared[row][col], &X[m * N + col], m < M ? N - col : 0, whole);
         }
-    } else {
-        #pragma unroll
-        for (int first = 0; first < BM * BN; first += THREADS * X_VEC) {
-            const int e = first + threadIdx.x * X_VEC, row = e / BN;
-            const int col = e % BN, m = by * BM + row;
-            copy_inside<X_VEC>(&s.X_shared[row][col], &X[m * N + col], m < M ? N - col : 0);
-        }
-    }
-    __syncthreads();  // why: asked for by T.sync  // 18_online_softmax.py:29  T.sync()
-
-    // 18_online_softmax.py:30  T.fill(top, T.min_value("float32"))
-    #pragma unroll
-    for (int r = 0; r < X_ROWS; ++r)
-        #pragma unroll
-        for (int c = 0; c < X_COLS; ++c)
-            top[r][c] = -3.4028235e38f;
-    float total[X_ROWS][X_COLS] = {};         // 18_online_softmax.py:31  T.clear(total)
+    });
+    __syncthreads();  // why: asked for by T.sync
+    fill(top, -3.4028235e38f);            // 18_online_softmax.py:30  T.fill(top, T.min_valu ...
+    float total[X_ROWS][X_COLS] = {};     // 18_online_softmax.py:31  T.clear(total)
 
     // 18_online_softmax.py:32  for k in T.serial(BN // BK):
     for (int k = 0; k < BN / BK; ++k) {
@@ -269,8 +262,7 @@ softmax(const bfloat16* __restrict__ X, bfloat16* __restrict__ Y, int M, int N)
     for (int r = 0; r < X_ROWS; ++r) {
         float partial = -infinity();
         #pragma unroll
-        for (int c = 0; c < X_COLS; ++c)
-            partial = fmaxf(partial, top[r][c]);
+        for (int c = 0; c < X_COLS; ++c) partial = fmaxf(partial, top[r][c]);
         row_max[r] = max_across_warps<THREADS_N>(partial, s.scratch);
     }
 
@@ -278,16 +270,14 @@ softmax(const bfloat16* __restrict__ X, bfloat16* __restrict__ Y, int M, int N)
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r)
         #pragma unroll
-        for (int c = 0; c < X_COLS; ++c)
-            total[r][c] *= exp2f((top[r][c] - row_max[r]) * LOG2E);
+        for (int c = 0; c < X_COLS; ++c) total[r][c] *= exp2f((top[r][c] - row_max[r]) * LOG2E);
 
     // 18_online_softmax.py:45  T.reduce_sum(total, row_sum, dim=1)
     #pragma unroll
     for (int r = 0; r < X_ROWS; ++r) {
         float partial = 0.0f;
         #pragma unroll
-        for (int c = 0; c < X_COLS; ++c)
-            partial += total[r][c];
+        for (int c = 0; c < X_COLS; ++c) partial += total[r][c];
         row_sum[r] = sum_across_warps<THREADS_N>(partial, s.scratch);
     }
 
@@ -336,11 +326,11 @@ softmax(const bfloat16* __restrict__ X, bfloat16* __restrict__ Y, int M, int N)
 //     {"name": "Y", "dtype": "bfloat16", "shape": ["M", "N"], "access": "write", "align": 16}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN", "N % multiple == 0"],
 //   "source": "18_online_softmax.py:17", "ir": "sha256:0ce151b98583b3aa",
-//   "map": {"20": [190, 192], "23": [193, 195], "24": [196, 198], "26": [199, 201], "27": [202,
-//     204], "28": [205, 221], "29": [222, 223], "30": [224, 229], "31": [230, 231], "32": [232,
-//     233], "33": [234, 243], "34": [244, 245], "35": [246, 254], "37": [255, 266], "42": [267,
-//     276], "43": [277, 283], "45": [284, 293], "46": [294, 300], "49": [301, 302], "50": [303,
-//     312], "51": [313, 318], "53": [319, 329]}}
+//   "map": {"20": [203, 205], "23": [206, 206], "24": [207, 207], "26": [208, 208], "27": [209,
+//     210], "28": [211, 221], "30": [222, 222], "31": [223, 224], "32": [225, 226], "33": [227,
+//     236], "34": [237, 238], "35": [239, 247], "37": [248, 259], "42": [260, 268], "43": [269,
+//     274], "45": [275, 283], "46": [284, 290], "49": [291, 292], "50": [293, 302], "51": [303,
+//     308], "53": [309, 319]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -436,22 +426,18 @@ static void reference(const Tensor<host_bfloat16>& X, Tensor<host_bfloat16>& Y, 
         auto row_sum = std::make_unique<double[]>(BM);
         // 18_online_softmax.py:28  T.copy_async(X[by * BM, 0], X_shared)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BN; ++j)
-                X_shared[i][j] = X[{by * BM + i, j}];
+            for (int j = 0; j < BN; ++j) X_shared[i][j] = X[{by * BM + i, j}];
         // 18_online_softmax.py:30  T.fill(top, T.min_value("float32"))
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                top[i][j] = -3.4028235e38;
+            for (int j = 0; j < BK; ++j) top[i][j] = -3.4028235e38;
         // 18_online_softmax.py:31  T.clear(total)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                total[i][j] = 0.0;
+            for (int j = 0; j < BK; ++j) total[i][j] = 0.0;
         // 18_online_softmax.py:32  for k in T.serial(BN // BK):
         for (int k = 0; k < BN / BK; ++k) {
             // 18_online_softmax.py:33  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 18_online_softmax.py:34  if k * BK + BK > N:
             if (k * BK + BK > N) {
                 // 18_online_softmax.py:35  for i, j in T.Parallel(BM, BK):
@@ -471,19 +457,16 @@ static void reference(const Tensor<host_bfloat16>& X, Tensor<host_bfloat16>& Y, 
         // 18_online_softmax.py:42  T.reduce_max(top, row_max, dim=1)
         for (int i = 0; i < BM; ++i) {
             double largest = top[i][0];
-            for (int j = 1; j < BK; ++j)
-                largest = std::fmax(largest, top[i][j]);
+            for (int j = 1; j < BK; ++j) largest = std::fmax(largest, top[i][j]);
             row_max[i] = largest;
         }
         // 18_online_softmax.py:43  for i, j in T.Parallel(BM, BK):
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BK; ++j)
-                total[i][j] *= std::exp2((top[i][j] - row_max[i]) * LOG2E);
+            for (int j = 0; j < BK; ++j) total[i][j] *= std::exp2((top[i][j] - row_max[i]) * LOG2E);
         // 18_online_softmax.py:45  T.reduce_sum(total, row_sum, dim=1)
         for (int i = 0; i < BM; ++i) {
             double sum = 0.0;
-            for (int j = 0; j < BK; ++j)
-                sum += total[i][j];
+            for (int j = 0; j < BK; ++j) sum += total[i][j];
             row_sum[i] = sum;
         }
         // 18_online_softmax.py:46  for i in T.Parallel(BM):
@@ -495,16 +478,14 @@ static void reference(const Tensor<host_bfloat16>& X, Tensor<host_bfloat16>& Y, 
         for (int k = 0; k < BN / BK; ++k) {
             // 18_online_softmax.py:50  T.copy(X_shared[0, k * BK], X_local)
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    X_local[i][j] = X_shared[i][k * BK + j];
+                for (int j = 0; j < BK; ++j) X_local[i][j] = X_shared[i][k * BK + j];
             // 18_online_softmax.py:51  for i, j in T.Parallel(BM, BK):
             for (int i = 0; i < BM; ++i)
                 for (int j = 0; j < BK; ++j)
                     X_local[i][j] = std::exp2(X_local[i][j] * LOG2E - row_max[i]) * row_sum[i];
             // 18_online_softmax.py:53  T.copy(X_local, Y[by * BM, k * BK])
             for (int i = 0; i < BM; ++i)
-                for (int j = 0; j < BK; ++j)
-                    Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
+                for (int j = 0; j < BK; ++j) Y.set({by * BM + i, k * BK + j}, X_local[i][j]);
         }
     }
 }

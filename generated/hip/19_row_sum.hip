@@ -112,11 +112,8 @@ row_sum(const bfloat16* __restrict__ X, float* __restrict__ total, int M, int N)
     // 19_row_sum.py:16  with T.Kernel(T.ceildiv(M, BM), threads=threads) as by:
     const int by = blockIdx.x;
 
-    // 19_row_sum.py:17  X_local = T.alloc_fragment((BM, BN), "float32")
-    float X_local[X_ROWS][X_COLS];
-
-    // 19_row_sum.py:18  row_total = T.alloc_fragment((BM,), "float32")
-    float row_total[X_ROWS];
+    float X_local[X_ROWS][X_COLS];        // 19_row_sum.py:17  X_local = T.alloc_fragment((B ...
+    float row_total[X_ROWS];              // 19_row_sum.py:18  row_total = T.alloc_fragment( ...
 
     // 19_row_sum.py:19  T.copy(X[by * BM, 0], X_local)
     #pragma unroll
@@ -134,8 +131,7 @@ row_sum(const bfloat16* __restrict__ X, float* __restrict__ total, int M, int N)
     for (int r = 0; r < X_ROWS; ++r) {
         float partial = 0.0f;
         #pragma unroll
-        for (int c = 0; c < X_COLS; ++c)
-            partial += X_local[r][c];
+        for (int c = 0; c < X_COLS; ++c) partial += X_local[r][c];
         row_total[r] = sum_across_warps<THREADS_N>(partial, s.scratch);
     }
 
@@ -156,8 +152,8 @@ row_sum(const bfloat16* __restrict__ X, float* __restrict__ total, int M, int N)
 //     "align": 16}, {"name": "total", "dtype": "float32", "shape": ["M"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN", "N % multiple == 0"],
 //   "source": "19_row_sum.py:13", "ir": "sha256:26e352d97a7076a7",
-//   "map": {"16": [112, 114], "17": [115, 117], "18": [118, 120], "19": [121, 131], "20": [132,
-//     141], "21": [142, 149]}}
+//   "map": {"16": [112, 114], "17": [115, 115], "18": [116, 117], "19": [118, 128], "20": [129,
+//     137], "21": [138, 145]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -249,18 +245,15 @@ static void reference(const Tensor<host_bfloat16>& X, Tensor<float>& total, int 
         auto row_total = std::make_unique<double[]>(BM);
         // 19_row_sum.py:19  T.copy(X[by * BM, 0], X_local)
         for (int i = 0; i < BM; ++i)
-            for (int j = 0; j < BN; ++j)
-                X_local[i][j] = X[{by * BM + i, j}];
+            for (int j = 0; j < BN; ++j) X_local[i][j] = X[{by * BM + i, j}];
         // 19_row_sum.py:20  T.reduce_sum(X_local, row_total, dim=1)
         for (int i = 0; i < BM; ++i) {
             double sum = 0.0;
-            for (int j = 0; j < BN; ++j)
-                sum += X_local[i][j];
+            for (int j = 0; j < BN; ++j) sum += X_local[i][j];
             row_total[i] = sum;
         }
         // 19_row_sum.py:21  T.copy(row_total, total[by * BM])
-        for (int i = 0; i < BM; ++i)
-            total.set({by * BM + i}, row_total[i]);
+        for (int i = 0; i < BM; ++i) total.set({by * BM + i}, row_total[i]);
     }
 }
 
