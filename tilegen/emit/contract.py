@@ -62,7 +62,8 @@ def _alignments(launches: list[Spoken]) -> dict[str, int]:
     """The bytes that tensors have to start at a multiple of, by parameter."""
     found: dict[str, int] = {}
     for launch in launches:
-        for name, size in launch.kernel.plan.alignments.items():
+        plan = launch.kernel.plan                         # None where the interpreter runs the kernel
+        for name, size in plan.alignments.items() if plan else ():
             found[name] = max(size, found.get(name, 1))
     return found
 
