@@ -11,7 +11,7 @@ import tilegen.language as T
 @tilegen.jit
 def linear_gelu(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"],
                 bias: T.Tensor[("N",), "float32"], C: T.Tensor[("M", "N"), "float16"],
-                BM=T.by_target(128, cpu=480), BN=T.by_target(128, cpu=1024, sm_90a=256),
+                BM=T.by_target(128, cpu=480, sm_90a=256), BN=T.by_target(128, cpu=1024),
                 BK=T.by_target(32, cpu=256, sm_90a=64), stages=T.by_target(2, sm_90a=4)):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=256) as (bx, by):
         A_shared = T.alloc_shared((BM, BK), "float16")

@@ -10,7 +10,7 @@ import tilegen.language as T
 def varlen(Q: T.Tensor[("tokens", "heads", "D"), "float16"], K: T.Tensor[("tokens", "heads", "D"), "float16"],
            V: T.Tensor[("tokens", "heads", "D"), "float16"], starts: T.Tensor[("bounds",), "int32"],
            longest: T.int32, O: T.Tensor[("tokens", "heads", "D"), "float16"],
-           BM=128, BN=64, D=64, stages=2):
+           BM=128, BN=T.by_target(64, sm_70=32), D=64, stages=2):
     with T.Kernel(T.ceildiv(longest, BM), heads, bounds - 1, threads=128) as (bx, head, sequence):
         Q_shared = T.alloc_shared((BM, D), "float16")
         K_shared = T.alloc_shared((BN, D), "float16")

@@ -16,7 +16,8 @@ def gradients(Q: T.Tensor[("heads", "queries", "D"), "float16"],
               dQ: T.Tensor[("heads", "queries", "D"), "float32"],   # starts as zeros
               dK: T.Tensor[("heads", "keys", "D"), "float16"],
               dV: T.Tensor[("heads", "keys", "D"), "float16"],
-              BM=32, BN=T.by_target(128, hip=64, maca=64, sm_70=32), D=64, stages=2):
+              BM=32, BN=T.by_target(128, hip=64, maca=64, sm_70=32), D=64,
+              stages=T.by_target(2, sm_90=3, sm_90a=3)):
     with T.Kernel(T.ceildiv(keys, BN), heads, threads=128) as (bx, by):
         K_shared = T.alloc_shared((BN, D), "float16")
         V_shared = T.alloc_shared((BN, D), "float16")

@@ -90,7 +90,7 @@ def test_verdicts(low, high, words):
     ("05_layernorm", "layer norm of X"), ("06_gemm", "X @ Y"), ("08_batched_gemm", "X @ Y^T"),
     ("10_flash_attention", "attention of X, Y, Z"), ("12_cumsum", None)])
 def test_an_operation_is_found_by_its_results(example, words):
-    made = kernel_files.find(str(ROOT / "examples" / f"{example}.py")).specialised("cpu")
+    made = kernel_files.find(str(ROOT / "examples" / f"{example}.py")).specialize().specialised("cpu")
     found = peers.operation_of(made.kernel, read_contract(made.source), {})
     assert (found and found.words) == words
 

@@ -263,46 +263,46 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
                             float16* __restrict__ dV, int queries, int keys, int bx, int by)
 {
     const int rows = std::min(BN, keys - bx * BN);
-    // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
+    // 22_flash_attention_backward.py:36  scale = 1 / T.sqrt(T.cast(D, "float32"))
     const float scale = 1.0f / std::sqrt(float(D));
-    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:36  log2_e = 1.4 ...
+    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:37  log2_e = 1.4 ...
 
-    // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
+    // 22_flash_attention_backward.py:38  T.copy(K[by, bx * BN, 0], K_shared)
     for (int row = 0; row < BN; ++row)
         for (int col = 0; col < D; col += LANES)
             store_float16(&t.K_shared[row][col],
                           load_float16_first(&K[(by * keys + bx * BN + row) * D + col],
                                              bx * BN + row < keys ? LANES : 0));
 
-    // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
+    // 22_flash_attention_backward.py:39  T.copy(V[by, bx * BN, 0], V_shared)
     pack_rows(t.V_shared, &V[(by * keys + bx * BN) * D], D, rows, D);
-    fill_tiles(t.dK_local, rows, D, 0.0f);  // 22_flash_attention_backward.py:39  T.clear(dK ...
-    fill_tiles(t.dV_local, rows, D, 0.0f);  // 22_flash_attention_backward.py:40  T.clear(dV ...
+    fill_tiles(t.dK_local, rows, D, 0.0f);  // 22_flash_attention_backward.py:40  T.clear(dK ...
+    fill_tiles(t.dV_local, rows, D, 0.0f);  // 22_flash_attention_backward.py:41  T.clear(dV ...
 
-    // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
+    // 22_flash_attention_backward.py:42  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
     for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
-        // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
+        // 22_flash_attention_backward.py:43  T.copy(Q[by, qb * BM, 0], Q_shared)
         for (int row = 0; row < BM; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float16(&t.Q_shared[row][col],
                               load_float16_first(&Q[(by * queries + qb * BM + row) * D + col],
                                                  qb * BM + row < queries ? LANES : 0));
-        // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
+        // 22_flash_attention_backward.py:44  T.copy(dO[by, qb * BM, 0], dO_shared)
         for (int row = 0; row < BM; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float16(&t.dO_shared[row][col],
                               load_float16_first(&dO[(by * queries + qb * BM + row) * D + col],
                                                  qb * BM + row < queries ? LANES : 0));
-        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+        // 22_flash_attention_backward.py:45  T.copy(lse[by, qb * BM], lse_shared)
         const int count = std::min(BM, queries - qb * BM);
         for (int col = 0; col < BM; col += LANES)
             store_float32(&t.lse_shared[col],
                           load_float32_first(&lse[by * queries + qb * BM + col], count - col));
-        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+        // 22_flash_attention_backward.py:46  T.copy(delta[by, qb * BM], delta_shared)
         for (int col = 0; col < BM; col += LANES)
             store_float32(&t.delta_shared[col],
                           load_float32_first(&delta[by * queries + qb * BM + col], count - col));
-        // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
+        // 22_flash_attention_backward.py:47  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
         for (int row = 0; row < BN; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float32_strided(&row_panel_element(t.K_shared_panels, row, col), MR,
@@ -316,19 +316,19 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
             for (int col = 0; col < BM; col += NR)
                 multiply(t.K_shared_panels[row / MR], t.Q_shared_panels[col / NR],
                          t.S_local[row / MR][col / NR], D);
-        // 22_flash_attention_backward.py:47  for i, j in T.Parallel(BN, BM):                 ...
+        // 22_flash_attention_backward.py:48  for i, j in T.Parallel(BN, BM):                 ...
         for (int i = 0; i < BN; ++i)
             for (int j = 0; j < BM; j += LANES)
                 store_float32(&tile_element(t.S_local, i, j),
                               exp2(load_float32(&tile_element(t.S_local, i, j)) * (scale * log2_e)
                                    - load_float32(&t.lse_shared[j]) * log2_e));
-        // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
+        // 22_flash_attention_backward.py:50  T.copy(S_local, P_half)
         for (int row = 0; row < rows; ++row)
             for (int col = 0; col < BM; col += LANES)
                 store_float32_strided(&row_panel_element(t.P_half, row, col), MR,
                                       round_to_float16(load_float32(&tile_element(t.S_local, row,
                                       col))));
-        // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
+        // 22_flash_attention_backward.py:51  T.gemm(P_half, dO_shared, dV_local)
         for (int row = 0; row < BM; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float32(&column_panel_element(t.dO_shared_panels, row, col),
@@ -337,7 +337,7 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
             for (int col = 0; col < D; col += NR)
                 multiply(t.P_half[row / MR], t.dO_shared_panels[col / NR],
                          t.dV_local[row / MR][col / NR], BM);
-        // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, transpose ...
+        // 22_flash_attention_backward.py:52  T.gemm(V_shared, dO_shared, dS_local, transpose ...
         for (int row = 0; row < BM; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float32_strided(&row_panel_element(t.dO_shared_row_panels, row, col), NR,
@@ -347,20 +347,20 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
             for (int col = 0; col < BM; col += NR)
                 multiply(t.V_shared[row / MR], t.dO_shared_row_panels[col / NR],
                          t.dS_local[row / MR][col / NR], D);
-        // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
+        // 22_flash_attention_backward.py:53  for i, j in T.Parallel(BN, BM):
         for (int i = 0; i < BN; ++i)
             for (int j = 0; j < BM; j += LANES)
                 store_float32(&tile_element(t.dS_local, i, j),
                               load_float32(&tile_element(t.S_local, i, j))
                               * (load_float32(&tile_element(t.dS_local, i, j))
                                  - load_float32(&t.delta_shared[j])));
-        // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
+        // 22_flash_attention_backward.py:55  T.copy(dS_local, dS_half)
         for (int row = 0; row < BN; ++row)
             for (int col = 0; col < BM; col += LANES)
                 store_float32_strided(&row_panel_element(t.dS_half, row, col), MR,
                                       round_to_float16(load_float32(&tile_element(t.dS_local, row,
                                       col))));
-        // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
+        // 22_flash_attention_backward.py:56  T.gemm(dS_half, Q_shared, dK_local)
         for (int row = 0; row < BM; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float32(&column_panel_element(t.Q_shared_column_panels, row, col),
@@ -369,12 +369,12 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
             for (int col = 0; col < D; col += NR)
                 multiply(t.dS_half[row / MR], t.Q_shared_column_panels[col / NR],
                          t.dK_local[row / MR][col / NR], BM);
-        // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
+        // 22_flash_attention_backward.py:57  T.copy(dS_half, dS_shared)
         for (int row = 0; row < BN; ++row)
             for (int col = 0; col < BM; ++col)
                 column_panel_element(t.dS_shared, row, col) =
                     float16(row_panel_element(t.dS_half, row, col));
-        // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, transpose ...
+        // 22_flash_attention_backward.py:58  T.gemm(dS_shared, K_shared, dQ_local, transpose ...
         for (int row = 0; row < BN; ++row)
             for (int col = 0; col < D; col += LANES)
                 store_float32(&column_panel_element(t.K_shared_column_panels, row, col),
@@ -384,26 +384,26 @@ static void gradients_block(Tiles& t, const float16* __restrict__ Q, const float
             for (int col = 0; col < D; col += NR)
                 multiply(t.dS_shared[row / MR], t.K_shared_column_panels[col / NR],
                          t.dQ_local[row / MR][col / NR], BN);
-        // 22_flash_attention_backward.py:58  for i, j in T.Parallel(BM, D):
+        // 22_flash_attention_backward.py:59  for i, j in T.Parallel(BM, D):
         for (int i = 0; i < count; ++i)
             for (int j = 0; j < D; ++j)
                 atomic_add(&dQ[(by * queries + qb * BM + i) * D + j],
                            tile_element(t.dQ_local, i, j) * scale);
     }
 
-    // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
+    // 22_flash_attention_backward.py:61  for i, j in T.Parallel(BN, D):
     for (int i = 0; i < rows; ++i)
         for (int j = 0; j < D; j += LANES)
             store_float32(&tile_element(t.dK_local, i, j),
                           load_float32(&tile_element(t.dK_local, i, j)) * scale);
 
-    // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
+    // 22_flash_attention_backward.py:63  T.copy(dK_local, dK[by, bx * BN, 0])
     for (int row = 0; row < rows; ++row)
         for (int col = 0; col < D; col += LANES)
             store_float16(&dK[(by * keys + bx * BN + row) * D + col],
                           load_float32(&tile_element(t.dK_local, row, col)));
 
-    // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
+    // 22_flash_attention_backward.py:64  T.copy(dV_local, dV[by, bx * BN, 0])
     for (int row = 0; row < rows; ++row)
         for (int col = 0; col < D; col += LANES)
             store_float16(&dV[(by * keys + bx * BN + row) * D + col],
@@ -419,7 +419,7 @@ extern "C" void gradients(const float16* __restrict__ Q, const float16* __restri
 #pragma omp parallel
     {
         Tiles& t = thread_tiles();
-        // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
+        // 22_flash_attention_backward.py:21  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
 #pragma omp for collapse(2) schedule(dynamic)  // blocks at the edges are smaller
         for (int by = 0; by < heads; ++by)
             for (int bx = 0; bx < (keys + BN - 1) / BN; ++bx)
@@ -441,12 +441,12 @@ extern "C" void gradients(const float16* __restrict__ Q, const float16* __restri
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "22_flash_attention_backward.py:10", "ir": "sha256:481b397b0fc8d9d1",
-//   "map": {"35": [266, 267], "36": [268, 269], "37": [270, 276], "38": [277, 278], "39": [279,
-//     279], "40": [280, 281], "41": [282, 283], "42": [284, 289], "43": [290, 295], "44": [296,
-//     300], "45": [301, 304], "46": [305, 318], "47": [319, 324], "49": [325, 330], "50": [331,
-//     339], "51": [340, 349], "52": [350, 356], "54": [357, 362], "55": [363, 371], "56": [372,
-//     376], "57": [377, 386], "58": [387, 393], "60": [394, 399], "62": [400, 405], "63": [406,
-//     410], "20": [422, 427]}}
+//   "map": {"36": [266, 267], "37": [268, 269], "38": [270, 276], "39": [277, 278], "40": [279,
+//     279], "41": [280, 281], "42": [282, 283], "43": [284, 289], "44": [290, 295], "45": [296,
+//     300], "46": [301, 304], "47": [305, 318], "48": [319, 324], "50": [325, 330], "51": [331,
+//     339], "52": [340, 349], "53": [350, 356], "55": [357, 362], "56": [363, 371], "57": [372,
+//     376], "58": [377, 386], "59": [387, 393], "61": [394, 399], "63": [400, 405], "64": [406,
+//     410], "21": [422, 427]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -536,7 +536,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                       Tensor<host_float16>& dK, Tensor<host_float16>& dV, int heads, int queries,
                       int keys)
 {
-    // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
+    // 22_flash_attention_backward.py:21  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
     for (int by = 0; by < heads; ++by)
         for (int bx = 0; bx < (keys + BN - 1) / BN; ++bx) {
             auto K_shared = std::make_unique<double[][D]>(BN);
@@ -553,97 +553,97 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto dK_local = std::make_unique<double[][D]>(BN);
             auto dV_local = std::make_unique<double[][D]>(BN);
             auto dQ_local = std::make_unique<double[][D]>(BM);
-            // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
+            // 22_flash_attention_backward.py:36  scale = 1 / T.sqrt(T.cast(D, "float32"))
             const double scale = 1.0 / std::sqrt(double(D));
-            // 22_flash_attention_backward.py:36  log2_e = 1.44269504                            ...
+            // 22_flash_attention_backward.py:37  log2_e = 1.44269504                            ...
             const double log2_e = 1.442695;
-            // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
+            // 22_flash_attention_backward.py:38  T.copy(K[by, bx * BN, 0], K_shared)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, bx * BN + i, j}];
-            // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
+            // 22_flash_attention_backward.py:39  T.copy(V[by, bx * BN, 0], V_shared)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, bx * BN + i, j}];
-            // 22_flash_attention_backward.py:39  T.clear(dK_local)
+            // 22_flash_attention_backward.py:40  T.clear(dK_local)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK_local[i][j] = 0.0;
-            // 22_flash_attention_backward.py:40  T.clear(dV_local)
+            // 22_flash_attention_backward.py:41  T.clear(dV_local)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dV_local[i][j] = 0.0;
-            // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
+            // 22_flash_attention_backward.py:42  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
             for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
-                // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
+                // 22_flash_attention_backward.py:43  T.copy(Q[by, qb * BM, 0], Q_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
+                // 22_flash_attention_backward.py:44  T.copy(dO[by, qb * BM, 0], dO_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) dO_shared[i][j] = dO[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+                // 22_flash_attention_backward.py:45  T.copy(lse[by, qb * BM], lse_shared)
                 for (int i = 0; i < BM; ++i) lse_shared[i] = lse[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+                // 22_flash_attention_backward.py:46  T.copy(delta[by, qb * BM], delta_shared)
                 for (int i = 0; i < BM; ++i) delta_shared[i] = delta[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, ...
+                // 22_flash_attention_backward.py:47  T.gemm(K_shared, Q_shared, S_local, ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
                             S_local[i][j] += K_shared[i][k] * Q_shared[j][k];
-                // 22_flash_attention_backward.py:47  for i, j in T.Parallel(BN, BM):            ...
+                // 22_flash_attention_backward.py:48  for i, j in T.Parallel(BN, BM):            ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
                             std::exp2(S_local[i][j] * (scale * log2_e) - lse_shared[j] * log2_e);
-                // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
+                // 22_flash_attention_backward.py:50  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) P_half[i][j] = double(host_float16(S_local[i][j]));
-                // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
+                // 22_flash_attention_backward.py:51  T.gemm(P_half, dO_shared, dV_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
                         for (int j = 0; j < D; ++j)
                             dV_local[i][j] += P_half[i][k] * dO_shared[k][j];
-                // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, ...
+                // 22_flash_attention_backward.py:52  T.gemm(V_shared, dO_shared, dS_local, ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) dS_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
                             dS_local[i][j] += V_shared[i][k] * dO_shared[j][k];
-                // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
+                // 22_flash_attention_backward.py:53  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_shared[j]);
-                // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
+                // 22_flash_attention_backward.py:55  T.copy(dS_local, dS_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         dS_half[i][j] = double(host_float16(dS_local[i][j]));
-                // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
+                // 22_flash_attention_backward.py:56  T.gemm(dS_half, Q_shared, dK_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
                         for (int j = 0; j < D; ++j)
                             dK_local[i][j] += dS_half[i][k] * Q_shared[k][j];
-                // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
+                // 22_flash_attention_backward.py:57  T.copy(dS_half, dS_shared)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) dS_shared[i][j] = dS_half[i][j];
-                // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, ...
+                // 22_flash_attention_backward.py:58  T.gemm(dS_shared, K_shared, dQ_local, ...
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) dQ_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
                         for (int j = 0; j < D; ++j)
                             dQ_local[i][j] += dS_shared[k][i] * K_shared[k][j];
-                // 22_flash_attention_backward.py:58  for i, j in T.Parallel(BM, D):
+                // 22_flash_attention_backward.py:59  for i, j in T.Parallel(BM, D):
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j)
                         dQ.set({by, qb * BM + i, j},
                                dQ[{by, qb * BM + i, j}] + dQ_local[i][j] * scale);
             }
-            // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
+            // 22_flash_attention_backward.py:61  for i, j in T.Parallel(BN, D):
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK_local[i][j] *= scale;
-            // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
+            // 22_flash_attention_backward.py:63  T.copy(dK_local, dK[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK.set({by, bx * BN + i, j}, dK_local[i][j]);
-            // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
+            // 22_flash_attention_backward.py:64  T.copy(dV_local, dV[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dV.set({by, bx * BN + i, j}, dV_local[i][j]);
         }

@@ -334,19 +334,19 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
+    // 22_flash_attention_backward.py:21  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float S_local[S_ROWS][S_COLS];        // 22_flash_attention_backward.py:28  S_local = T. ...
-    float dS_local[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:29  dS_local = T ...
-    float16 P_half[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:30  P_half = T.a ...
-    float16 dS_half[S_ROWS][S_COLS];      // 22_flash_attention_backward.py:31  dS_half = T. ...
-    float dQ_local[DQ_ROWS][DQ_COLS];     // 22_flash_attention_backward.py:34  dQ_local = T ...
-    // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
+    float S_local[S_ROWS][S_COLS];        // 22_flash_attention_backward.py:29  S_local = T. ...
+    float dS_local[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:30  dS_local = T ...
+    float16 P_half[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:31  P_half = T.a ...
+    float16 dS_half[S_ROWS][S_COLS];      // 22_flash_attention_backward.py:32  dS_half = T. ...
+    float dQ_local[DQ_ROWS][DQ_COLS];     // 22_flash_attention_backward.py:35  dQ_local = T ...
+    // 22_flash_attention_backward.py:36  scale = 1 / T.sqrt(T.cast(D, "float32"))
     const float scale = 1.0f / sqrtf(float(D));
-    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:36  log2_e = 1.4 ...
+    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:37  log2_e = 1.4 ...
 
-    // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
+    // 22_flash_attention_backward.py:38  T.copy(K[by, bx * BN, 0], K_shared)
     in_two_versions(bx * BN + BN <= keys && is_aligned<K_VEC>(K), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
@@ -357,7 +357,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     });
 
-    // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
+    // 22_flash_attention_backward.py:39  T.copy(V[by, bx * BN, 0], V_shared)
     in_two_versions(bx * BN + BN <= keys && is_aligned<V_VEC>(V), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
@@ -368,13 +368,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     });
 
-    float dK_local[S_ROWS][DK_COLS] = {};  // 22_flash_attention_backward.py:39  T.clear(dK_ ...
-    float dV_local[S_ROWS][DV_COLS] = {};  // 22_flash_attention_backward.py:40  T.clear(dV_ ...
+    float dK_local[S_ROWS][DK_COLS] = {};  // 22_flash_attention_backward.py:40  T.clear(dK_ ...
+    float dV_local[S_ROWS][DV_COLS] = {};  // 22_flash_attention_backward.py:41  T.clear(dV_ ...
 
     const int steps = (queries + BM - 1) / BM;
     auto load_stage = [&](int qb) {
         const int stage = qb % stages;
-        // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
+        // 22_flash_attention_backward.py:43  T.copy(Q[by, qb * BM, 0], Q_shared)
         in_two_versions(qb * BM + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
@@ -386,7 +386,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             }
         });
 
-        // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
+        // 22_flash_attention_backward.py:44  T.copy(dO[by, qb * BM, 0], dO_shared)
         in_two_versions(qb * BM + BM <= queries && is_aligned<DO_VEC>(dO), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
@@ -398,14 +398,14 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             }
         });
 
-        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+        // 22_flash_attention_backward.py:45  T.copy(lse[by, qb * BM], lse_shared)
         for (int element = threadIdx.x; element < BM; element += THREADS) {
             const int lse_col = qb * BM + element;
             copy_async<1>(&s.lse_shared[stage][element], &lse[by * queries + lse_col],
                           queries - lse_col);
         }
 
-        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+        // 22_flash_attention_backward.py:46  T.copy(delta[by, qb * BM], delta_shared)
         for (int element = threadIdx.x; element < BM; element += THREADS) {
             const int delta_col = qb * BM + element;
             copy_async<1>(&s.delta_shared[stage][element], &delta[by * queries + delta_col],
@@ -413,7 +413,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     };
 
-    // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
+    // 22_flash_attention_backward.py:42  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
     for (int qb = 0; qb < stages - 1; ++qb) {
         if (qb < steps) load_stage(qb);
         cp_async_commit();
@@ -422,7 +422,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         cp_async_wait<stages - 2>();
         __syncthreads();  // why: stage qb is complete, and nobody still reads the one before
         const int stage = qb % stages;
-        // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
+        // 22_flash_attention_backward.py:47  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
         fill(S_local, 0);
         #pragma unroll
         for (int k = 0; k < D; k += MMA_K) {
@@ -453,7 +453,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         if (qb + stages - 1 < steps) load_stage(qb + stages - 1);
         cp_async_commit();
 
-        // 22_flash_attention_backward.py:47  for i, j in T.Parallel(BN, BM):                 ...
+        // 22_flash_attention_backward.py:48  for i, j in T.Parallel(BN, BM):                 ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
@@ -464,9 +464,9 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                                  - s.lse_shared[stage][j] * log2_e);
             }
 
-        copy_registers(S_local, P_half);      // 22_flash_attention_backward.py:49  T.copy(S_loc ...
+        copy_registers(S_local, P_half);      // 22_flash_attention_backward.py:50  T.copy(S_loc ...
 
-        // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
+        // 22_flash_attention_backward.py:51  T.gemm(P_half, dO_shared, dV_local)
         #pragma unroll
         for (int k = 0; k < BM; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
@@ -490,7 +490,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                                      &dV_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
 
-        // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, transpose ...
+        // 22_flash_attention_backward.py:52  T.gemm(V_shared, dO_shared, dS_local, transpose ...
         fill(dS_local, 0);
         #pragma unroll
         for (int k = 0; k < D; k += MMA_K) {
@@ -518,7 +518,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                                      &dS_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
 
-        // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
+        // 22_flash_attention_backward.py:53  for i, j in T.Parallel(BN, BM):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
@@ -527,9 +527,9 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                 dS_local[r][c] = S_local[r][c] * (dS_local[r][c] - s.delta_shared[stage][j]);
             }
 
-        copy_registers(dS_local, dS_half);    // 22_flash_attention_backward.py:54  T.copy(dS_lo ...
+        copy_registers(dS_local, dS_half);    // 22_flash_attention_backward.py:55  T.copy(dS_lo ...
 
-        // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
+        // 22_flash_attention_backward.py:56  T.gemm(dS_half, Q_shared, dK_local)
         #pragma unroll
         for (int k = 0; k < BM; k += MMA_K) {
             const int lane = threadIdx.x % WARP;
@@ -553,7 +553,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                                      &dK_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
 
-        // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
+        // 22_flash_attention_backward.py:57  T.copy(dS_half, dS_shared)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             const int row = S_row(r);
@@ -565,7 +565,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
         __syncthreads();  // why: dS_shared is complete before it is read
 
-        // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, transpose ...
+        // 22_flash_attention_backward.py:58  T.gemm(dS_shared, K_shared, dQ_local, transpose ...
         fill(dQ_local, 0);
         #pragma unroll
         for (int k = 0; k < BN; k += MMA_K) {
@@ -593,7 +593,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                                      &dQ_local[2 * tile_m + 1][2 * tile_n], a[tile_m], b[tile_n]);
         }
 
-        // 22_flash_attention_backward.py:58  for i, j in T.Parallel(BM, D):
+        // 22_flash_attention_backward.py:59  for i, j in T.Parallel(BM, D):
         #pragma unroll
         for (int r = 0; r < DQ_ROWS; ++r) {
             const int i = dQ_row(r);
@@ -606,13 +606,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     }
 
-    // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
+    // 22_flash_attention_backward.py:61  for i, j in T.Parallel(BN, D):
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r)
         #pragma unroll
         for (int c = 0; c < DK_COLS; ++c) dK_local[r][c] *= scale;
 
-    // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
+    // 22_flash_attention_backward.py:63  T.copy(dK_local, dK[by, bx * BN, 0])
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r) {
         const int row = S_row(r), dK_row = bx * BN + row;
@@ -624,7 +624,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     }
 
-    // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
+    // 22_flash_attention_backward.py:64  T.copy(dV_local, dV[by, bx * BN, 0])
     #pragma unroll
     for (int r = 0; r < S_ROWS; ++r) {
         const int row = S_row(r), dV_row = bx * BN + row;
@@ -652,13 +652,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "22_flash_attention_backward.py:10", "ir": "sha256:481b397b0fc8d9d1",
-//   "map": {"20": [337, 339], "28": [340, 340], "29": [341, 341], "30": [342, 342], "31": [343,
-//     343], "34": [344, 344], "35": [345, 346], "36": [347, 348], "37": [349, 359], "38": [360,
-//     370], "39": [371, 371], "40": [372, 376], "42": [377, 388], "43": [389, 400], "44": [401,
-//     407], "45": [408, 415], "41": [416, 424], "46": [425, 455], "47": [456, 466], "49": [467,
-//     468], "50": [469, 492], "51": [493, 520], "52": [521, 529], "54": [530, 531], "55": [532,
-//     555], "56": [556, 567], "57": [568, 595], "58": [596, 608], "60": [609, 614], "62": [615,
-//     626], "63": [627, 637]}}
+//   "map": {"21": [337, 339], "29": [340, 340], "30": [341, 341], "31": [342, 342], "32": [343,
+//     343], "35": [344, 344], "36": [345, 346], "37": [347, 348], "38": [349, 359], "39": [360,
+//     370], "40": [371, 371], "41": [372, 376], "43": [377, 388], "44": [389, 400], "45": [401,
+//     407], "46": [408, 415], "42": [416, 424], "47": [425, 455], "48": [456, 466], "50": [467,
+//     468], "51": [469, 492], "52": [493, 520], "53": [521, 529], "55": [530, 531], "56": [532,
+//     555], "57": [556, 567], "58": [568, 595], "59": [596, 608], "61": [609, 614], "63": [615,
+//     626], "64": [627, 637]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -747,7 +747,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                       Tensor<host_float16>& dK, Tensor<host_float16>& dV, int heads, int queries,
                       int keys)
 {
-    // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
+    // 22_flash_attention_backward.py:21  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
     for (int by = 0; by < heads; ++by)
         for (int bx = 0; bx < (keys + BN - 1) / BN; ++bx) {
             auto K_shared = std::make_unique<double[][D]>(BN);
@@ -764,97 +764,97 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto dK_local = std::make_unique<double[][D]>(BN);
             auto dV_local = std::make_unique<double[][D]>(BN);
             auto dQ_local = std::make_unique<double[][D]>(BM);
-            // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
+            // 22_flash_attention_backward.py:36  scale = 1 / T.sqrt(T.cast(D, "float32"))
             const double scale = 1.0 / std::sqrt(double(D));
-            // 22_flash_attention_backward.py:36  log2_e = 1.44269504                            ...
+            // 22_flash_attention_backward.py:37  log2_e = 1.44269504                            ...
             const double log2_e = 1.442695;
-            // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
+            // 22_flash_attention_backward.py:38  T.copy(K[by, bx * BN, 0], K_shared)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, bx * BN + i, j}];
-            // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
+            // 22_flash_attention_backward.py:39  T.copy(V[by, bx * BN, 0], V_shared)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, bx * BN + i, j}];
-            // 22_flash_attention_backward.py:39  T.clear(dK_local)
+            // 22_flash_attention_backward.py:40  T.clear(dK_local)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK_local[i][j] = 0.0;
-            // 22_flash_attention_backward.py:40  T.clear(dV_local)
+            // 22_flash_attention_backward.py:41  T.clear(dV_local)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dV_local[i][j] = 0.0;
-            // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
+            // 22_flash_attention_backward.py:42  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
             for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
-                // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
+                // 22_flash_attention_backward.py:43  T.copy(Q[by, qb * BM, 0], Q_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
+                // 22_flash_attention_backward.py:44  T.copy(dO[by, qb * BM, 0], dO_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) dO_shared[i][j] = dO[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+                // 22_flash_attention_backward.py:45  T.copy(lse[by, qb * BM], lse_shared)
                 for (int i = 0; i < BM; ++i) lse_shared[i] = lse[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+                // 22_flash_attention_backward.py:46  T.copy(delta[by, qb * BM], delta_shared)
                 for (int i = 0; i < BM; ++i) delta_shared[i] = delta[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, ...
+                // 22_flash_attention_backward.py:47  T.gemm(K_shared, Q_shared, S_local, ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
                             S_local[i][j] += K_shared[i][k] * Q_shared[j][k];
-                // 22_flash_attention_backward.py:47  for i, j in T.Parallel(BN, BM):            ...
+                // 22_flash_attention_backward.py:48  for i, j in T.Parallel(BN, BM):            ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
                             std::exp2(S_local[i][j] * (scale * log2_e) - lse_shared[j] * log2_e);
-                // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
+                // 22_flash_attention_backward.py:50  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) P_half[i][j] = double(host_float16(S_local[i][j]));
-                // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
+                // 22_flash_attention_backward.py:51  T.gemm(P_half, dO_shared, dV_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
                         for (int j = 0; j < D; ++j)
                             dV_local[i][j] += P_half[i][k] * dO_shared[k][j];
-                // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, ...
+                // 22_flash_attention_backward.py:52  T.gemm(V_shared, dO_shared, dS_local, ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) dS_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
                             dS_local[i][j] += V_shared[i][k] * dO_shared[j][k];
-                // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
+                // 22_flash_attention_backward.py:53  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_shared[j]);
-                // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
+                // 22_flash_attention_backward.py:55  T.copy(dS_local, dS_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         dS_half[i][j] = double(host_float16(dS_local[i][j]));
-                // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
+                // 22_flash_attention_backward.py:56  T.gemm(dS_half, Q_shared, dK_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
                         for (int j = 0; j < D; ++j)
                             dK_local[i][j] += dS_half[i][k] * Q_shared[k][j];
-                // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
+                // 22_flash_attention_backward.py:57  T.copy(dS_half, dS_shared)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) dS_shared[i][j] = dS_half[i][j];
-                // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, ...
+                // 22_flash_attention_backward.py:58  T.gemm(dS_shared, K_shared, dQ_local, ...
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) dQ_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
                         for (int j = 0; j < D; ++j)
                             dQ_local[i][j] += dS_shared[k][i] * K_shared[k][j];
-                // 22_flash_attention_backward.py:58  for i, j in T.Parallel(BM, D):
+                // 22_flash_attention_backward.py:59  for i, j in T.Parallel(BM, D):
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j)
                         dQ.set({by, qb * BM + i, j},
                                dQ[{by, qb * BM + i, j}] + dQ_local[i][j] * scale);
             }
-            // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
+            // 22_flash_attention_backward.py:61  for i, j in T.Parallel(BN, D):
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK_local[i][j] *= scale;
-            // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
+            // 22_flash_attention_backward.py:63  T.copy(dK_local, dK[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK.set({by, bx * BN + i, j}, dK_local[i][j]);
-            // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
+            // 22_flash_attention_backward.py:64  T.copy(dV_local, dV[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dV.set({by, bx * BN + i, j}, dV_local[i][j]);
         }

@@ -237,19 +237,19 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 {
     extern __shared__ __align__(16) unsigned char shared[];
     Smem& s = *reinterpret_cast<Smem*>(shared);
-    // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
+    // 22_flash_attention_backward.py:21  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
     const int bx = blockIdx.x, by = blockIdx.y;
 
-    float S_local[S_ROWS][S_COLS];        // 22_flash_attention_backward.py:28  S_local = T. ...
-    float dS_local[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:29  dS_local = T ...
-    float16 P_half[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:30  P_half = T.a ...
-    float16 dS_half[S_ROWS][S_COLS];      // 22_flash_attention_backward.py:31  dS_half = T. ...
-    float dQ_local[DQ_ROWS][DQ_COLS];     // 22_flash_attention_backward.py:34  dQ_local = T ...
-    // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
+    float S_local[S_ROWS][S_COLS];        // 22_flash_attention_backward.py:29  S_local = T. ...
+    float dS_local[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:30  dS_local = T ...
+    float16 P_half[S_ROWS][S_COLS];       // 22_flash_attention_backward.py:31  P_half = T.a ...
+    float16 dS_half[S_ROWS][S_COLS];      // 22_flash_attention_backward.py:32  dS_half = T. ...
+    float dQ_local[DQ_ROWS][DQ_COLS];     // 22_flash_attention_backward.py:35  dQ_local = T ...
+    // 22_flash_attention_backward.py:36  scale = 1 / T.sqrt(T.cast(D, "float32"))
     const float scale = 1.0f / sqrtf(float(D));
-    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:36  log2_e = 1.4 ...
+    const float log2_e = 1.442695f;       // 22_flash_attention_backward.py:37  log2_e = 1.4 ...
 
-    // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
+    // 22_flash_attention_backward.py:38  T.copy(K[by, bx * BN, 0], K_shared)
     in_two_versions(bx * BN + BN <= keys && is_aligned<K_VEC>(K), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * K_VEC) {
@@ -260,7 +260,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     });
 
-    // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
+    // 22_flash_attention_backward.py:39  T.copy(V[by, bx * BN, 0], V_shared)
     in_two_versions(bx * BN + BN <= keys && is_aligned<V_VEC>(V), [&](bool whole) {
         #pragma unroll
         for (int first = 0; first < BN * D; first += THREADS * V_VEC) {
@@ -271,14 +271,14 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     });
 
-    float dK_local[DK_ROWS][DK_COLS] = {};  // 22_flash_attention_backward.py:39  T.clear(dK ...
-    float dV_local[DV_ROWS][DV_COLS] = {};  // 22_flash_attention_backward.py:40  T.clear(dV ...
+    float dK_local[DK_ROWS][DK_COLS] = {};  // 22_flash_attention_backward.py:40  T.clear(dK ...
+    float dV_local[DV_ROWS][DV_COLS] = {};  // 22_flash_attention_backward.py:41  T.clear(dV ...
 
-    // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
+    // 22_flash_attention_backward.py:42  for qb in T.Pipelined(T.ceildiv(queries, BM), n ...
     // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and the
     //     128 threads have no equal shares of lse_shared
     for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
-        // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
+        // 22_flash_attention_backward.py:43  T.copy(Q[by, qb * BM, 0], Q_shared)
         in_two_versions(qb * BM + BM <= queries && is_aligned<Q_VEC>(Q), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * Q_VEC) {
@@ -288,7 +288,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                                    Q_row < queries ? Q_VEC : 0, whole);
             }
         });
-        // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
+        // 22_flash_attention_backward.py:44  T.copy(dO[by, qb * BM, 0], dO_shared)
         in_two_versions(qb * BM + BM <= queries && is_aligned<DO_VEC>(dO), [&](bool whole) {
             #pragma unroll
             for (int first = 0; first < BM * D; first += THREADS * DO_VEC) {
@@ -298,18 +298,18 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                                     dO_row < queries ? DO_VEC : 0, whole);
             }
         });
-        // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+        // 22_flash_attention_backward.py:45  T.copy(lse[by, qb * BM], lse_shared)
         for (int element = threadIdx.x; element < BM; element += THREADS) {
             const int lse_col = qb * BM + element;
             s.lse_shared[element] = lse_col < queries ? lse[by * queries + lse_col] : 0.0f;
         }
-        // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+        // 22_flash_attention_backward.py:46  T.copy(delta[by, qb * BM], delta_shared)
         for (int element = threadIdx.x; element < BM; element += THREADS) {
             const int delta_col = qb * BM + element;
             s.delta_shared[element] = delta_col < queries ? delta[by * queries + delta_col] : 0.0f;
         }
         __syncthreads();  // why: K_shared is complete before it is read
-        // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
+        // 22_flash_attention_backward.py:47  T.gemm(K_shared, Q_shared, S_local, transpose_B ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
@@ -334,7 +334,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                     }
             }
         }
-        // 22_flash_attention_backward.py:47  for i, j in T.Parallel(BN, BM):                 ...
+        // 22_flash_attention_backward.py:48  for i, j in T.Parallel(BN, BM):                 ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
@@ -342,8 +342,8 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int j = S_col(c);
                 S_local[r][c] = exp2f(S_local[r][c] * (scale * log2_e) - s.lse_shared[j] * log2_e);
             }
-        copy_registers(S_local, P_half);      // 22_flash_attention_backward.py:49  T.copy(S_loc ...
-        // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
+        copy_registers(S_local, P_half);      // 22_flash_attention_backward.py:50  T.copy(S_loc ...
+        // 22_flash_attention_backward.py:51  T.gemm(P_half, dO_shared, dV_local)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             const int row = S_row(r);
@@ -374,7 +374,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                     }
             }
         }
-        // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, transpose ...
+        // 22_flash_attention_backward.py:52  T.gemm(V_shared, dO_shared, dS_local, transpose ...
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
@@ -399,7 +399,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                     }
             }
         }
-        // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
+        // 22_flash_attention_backward.py:53  for i, j in T.Parallel(BN, BM):
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r)
             #pragma unroll
@@ -407,8 +407,8 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                 const int j = S_col(c);
                 dS_local[r][c] = S_local[r][c] * (dS_local[r][c] - s.delta_shared[j]);
             }
-        copy_registers(dS_local, dS_half);    // 22_flash_attention_backward.py:54  T.copy(dS_lo ...
-        // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
+        copy_registers(dS_local, dS_half);    // 22_flash_attention_backward.py:55  T.copy(dS_lo ...
+        // 22_flash_attention_backward.py:56  T.gemm(dS_half, Q_shared, dK_local)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             const int row = S_row(r);
@@ -439,7 +439,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                     }
             }
         }
-        // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
+        // 22_flash_attention_backward.py:57  T.copy(dS_half, dS_shared)
         #pragma unroll
         for (int r = 0; r < S_ROWS; ++r) {
             const int row = S_row(r);
@@ -450,7 +450,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
             }
         }
         __syncthreads();  // why: dS_shared is complete before it is read
-        // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, transpose ...
+        // 22_flash_attention_backward.py:58  T.gemm(dS_shared, K_shared, dQ_local, transpose ...
         #pragma unroll
         for (int r = 0; r < DQ_ROWS; ++r)
             #pragma unroll
@@ -473,7 +473,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
                     dQ_local[r][c] += a[r] * b[c];
                 }
         }
-        // 22_flash_attention_backward.py:58  for i, j in T.Parallel(BM, D):
+        // 22_flash_attention_backward.py:59  for i, j in T.Parallel(BM, D):
         #pragma unroll
         for (int r = 0; r < DQ_ROWS; ++r) {
             const int i = dQ_row(r);
@@ -486,13 +486,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     }
 
-    // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
+    // 22_flash_attention_backward.py:61  for i, j in T.Parallel(BN, D):
     #pragma unroll
     for (int r = 0; r < DK_ROWS; ++r)
         #pragma unroll
         for (int c = 0; c < DK_COLS; ++c) dK_local[r][c] *= scale;
 
-    // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
+    // 22_flash_attention_backward.py:63  T.copy(dK_local, dK[by, bx * BN, 0])
     #pragma unroll
     for (int r = 0; r < DK_ROWS; ++r) {
         const int row = dK_row(r), dK_row_ = bx * BN + row;
@@ -504,7 +504,7 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
         }
     }
 
-    // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
+    // 22_flash_attention_backward.py:64  T.copy(dV_local, dV[by, bx * BN, 0])
     #pragma unroll
     for (int r = 0; r < DV_ROWS; ++r) {
         const int row = dV_row(r), dV_row_ = bx * BN + row;
@@ -533,13 +533,13 @@ gradients(const float16* __restrict__ Q, const float16* __restrict__ K,
 //     "access": "write"}, {"name": "dV", "dtype": "float16", "shape": ["heads", "keys", "D"],
 //     "access": "write"}], "sizes": ["heads", "queries", "keys"],
 //   "source": "22_flash_attention_backward.py:10", "ir": "sha256:fd83c7c0d6175c12",
-//   "map": {"20": [240, 242], "28": [243, 243], "29": [244, 244], "30": [245, 245], "31": [246,
-//     246], "34": [247, 247], "35": [248, 249], "36": [250, 251], "37": [252, 262], "38": [263,
-//     273], "39": [274, 274], "40": [275, 276], "41": [277, 280], "42": [281, 290], "43": [291,
-//     300], "44": [301, 305], "45": [306, 311], "46": [312, 336], "47": [337, 344], "49": [345,
-//     345], "50": [346, 376], "51": [377, 401], "52": [402, 409], "54": [410, 410], "55": [411,
-//     441], "56": [442, 452], "57": [453, 475], "58": [476, 488], "60": [489, 494], "62": [495,
-//     506], "63": [507, 517]}}
+//   "map": {"21": [240, 242], "29": [243, 243], "30": [244, 244], "31": [245, 245], "32": [246,
+//     246], "35": [247, 247], "36": [248, 249], "37": [250, 251], "38": [252, 262], "39": [263,
+//     273], "40": [274, 274], "41": [275, 276], "42": [277, 280], "43": [281, 290], "44": [291,
+//     300], "45": [301, 305], "46": [306, 311], "47": [312, 336], "48": [337, 344], "50": [345,
+//     345], "51": [346, 376], "52": [377, 401], "53": [402, 409], "55": [410, 410], "56": [411,
+//     441], "57": [442, 452], "58": [453, 475], "59": [476, 488], "61": [489, 494], "63": [495,
+//     506], "64": [507, 517]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN
@@ -628,7 +628,7 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
                       Tensor<host_float16>& dK, Tensor<host_float16>& dV, int heads, int queries,
                       int keys)
 {
-    // 22_flash_attention_backward.py:20  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
+    // 22_flash_attention_backward.py:21  with T.Kernel(T.ceildiv(keys, BN), heads, threa ...
     for (int by = 0; by < heads; ++by)
         for (int bx = 0; bx < (keys + BN - 1) / BN; ++bx) {
             auto K_shared = std::make_unique<double[][D]>(BN);
@@ -645,97 +645,97 @@ static void reference(const Tensor<host_float16>& Q, const Tensor<host_float16>&
             auto dK_local = std::make_unique<double[][D]>(BN);
             auto dV_local = std::make_unique<double[][D]>(BN);
             auto dQ_local = std::make_unique<double[][D]>(BM);
-            // 22_flash_attention_backward.py:35  scale = 1 / T.sqrt(T.cast(D, "float32"))
+            // 22_flash_attention_backward.py:36  scale = 1 / T.sqrt(T.cast(D, "float32"))
             const double scale = 1.0 / std::sqrt(double(D));
-            // 22_flash_attention_backward.py:36  log2_e = 1.44269504                            ...
+            // 22_flash_attention_backward.py:37  log2_e = 1.44269504                            ...
             const double log2_e = 1.442695;
-            // 22_flash_attention_backward.py:37  T.copy(K[by, bx * BN, 0], K_shared)
+            // 22_flash_attention_backward.py:38  T.copy(K[by, bx * BN, 0], K_shared)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) K_shared[i][j] = K[{by, bx * BN + i, j}];
-            // 22_flash_attention_backward.py:38  T.copy(V[by, bx * BN, 0], V_shared)
+            // 22_flash_attention_backward.py:39  T.copy(V[by, bx * BN, 0], V_shared)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) V_shared[i][j] = V[{by, bx * BN + i, j}];
-            // 22_flash_attention_backward.py:39  T.clear(dK_local)
+            // 22_flash_attention_backward.py:40  T.clear(dK_local)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK_local[i][j] = 0.0;
-            // 22_flash_attention_backward.py:40  T.clear(dV_local)
+            // 22_flash_attention_backward.py:41  T.clear(dV_local)
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dV_local[i][j] = 0.0;
-            // 22_flash_attention_backward.py:41  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
+            // 22_flash_attention_backward.py:42  for qb in T.Pipelined(T.ceildiv(queries, BM), ...
             for (int qb = 0; qb < (queries + BM - 1) / BM; ++qb) {
-                // 22_flash_attention_backward.py:42  T.copy(Q[by, qb * BM, 0], Q_shared)
+                // 22_flash_attention_backward.py:43  T.copy(Q[by, qb * BM, 0], Q_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) Q_shared[i][j] = Q[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:43  T.copy(dO[by, qb * BM, 0], dO_shared)
+                // 22_flash_attention_backward.py:44  T.copy(dO[by, qb * BM, 0], dO_shared)
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) dO_shared[i][j] = dO[{by, qb * BM + i, j}];
-                // 22_flash_attention_backward.py:44  T.copy(lse[by, qb * BM], lse_shared)
+                // 22_flash_attention_backward.py:45  T.copy(lse[by, qb * BM], lse_shared)
                 for (int i = 0; i < BM; ++i) lse_shared[i] = lse[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:45  T.copy(delta[by, qb * BM], delta_shared)
+                // 22_flash_attention_backward.py:46  T.copy(delta[by, qb * BM], delta_shared)
                 for (int i = 0; i < BM; ++i) delta_shared[i] = delta[{by, qb * BM + i}];
-                // 22_flash_attention_backward.py:46  T.gemm(K_shared, Q_shared, S_local, ...
+                // 22_flash_attention_backward.py:47  T.gemm(K_shared, Q_shared, S_local, ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) S_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
                             S_local[i][j] += K_shared[i][k] * Q_shared[j][k];
-                // 22_flash_attention_backward.py:47  for i, j in T.Parallel(BN, BM):            ...
+                // 22_flash_attention_backward.py:48  for i, j in T.Parallel(BN, BM):            ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         S_local[i][j] =
                             std::exp2(S_local[i][j] * (scale * log2_e) - lse_shared[j] * log2_e);
-                // 22_flash_attention_backward.py:49  T.copy(S_local, P_half)
+                // 22_flash_attention_backward.py:50  T.copy(S_local, P_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) P_half[i][j] = double(host_float16(S_local[i][j]));
-                // 22_flash_attention_backward.py:50  T.gemm(P_half, dO_shared, dV_local)
+                // 22_flash_attention_backward.py:51  T.gemm(P_half, dO_shared, dV_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
                         for (int j = 0; j < D; ++j)
                             dV_local[i][j] += P_half[i][k] * dO_shared[k][j];
-                // 22_flash_attention_backward.py:51  T.gemm(V_shared, dO_shared, dS_local, ...
+                // 22_flash_attention_backward.py:52  T.gemm(V_shared, dO_shared, dS_local, ...
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) dS_local[i][j] = 0.0;
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         for (int k = 0; k < D; ++k)
                             dS_local[i][j] += V_shared[i][k] * dO_shared[j][k];
-                // 22_flash_attention_backward.py:52  for i, j in T.Parallel(BN, BM):
+                // 22_flash_attention_backward.py:53  for i, j in T.Parallel(BN, BM):
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         dS_local[i][j] = S_local[i][j] * (dS_local[i][j] - delta_shared[j]);
-                // 22_flash_attention_backward.py:54  T.copy(dS_local, dS_half)
+                // 22_flash_attention_backward.py:55  T.copy(dS_local, dS_half)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j)
                         dS_half[i][j] = double(host_float16(dS_local[i][j]));
-                // 22_flash_attention_backward.py:55  T.gemm(dS_half, Q_shared, dK_local)
+                // 22_flash_attention_backward.py:56  T.gemm(dS_half, Q_shared, dK_local)
                 for (int i = 0; i < BN; ++i)
                     for (int k = 0; k < BM; ++k)
                         for (int j = 0; j < D; ++j)
                             dK_local[i][j] += dS_half[i][k] * Q_shared[k][j];
-                // 22_flash_attention_backward.py:56  T.copy(dS_half, dS_shared)
+                // 22_flash_attention_backward.py:57  T.copy(dS_half, dS_shared)
                 for (int i = 0; i < BN; ++i)
                     for (int j = 0; j < BM; ++j) dS_shared[i][j] = dS_half[i][j];
-                // 22_flash_attention_backward.py:57  T.gemm(dS_shared, K_shared, dQ_local, ...
+                // 22_flash_attention_backward.py:58  T.gemm(dS_shared, K_shared, dQ_local, ...
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j) dQ_local[i][j] = 0.0;
                 for (int i = 0; i < BM; ++i)
                     for (int k = 0; k < BN; ++k)
                         for (int j = 0; j < D; ++j)
                             dQ_local[i][j] += dS_shared[k][i] * K_shared[k][j];
-                // 22_flash_attention_backward.py:58  for i, j in T.Parallel(BM, D):
+                // 22_flash_attention_backward.py:59  for i, j in T.Parallel(BM, D):
                 for (int i = 0; i < BM; ++i)
                     for (int j = 0; j < D; ++j)
                         dQ.set({by, qb * BM + i, j},
                                dQ[{by, qb * BM + i, j}] + dQ_local[i][j] * scale);
             }
-            // 22_flash_attention_backward.py:60  for i, j in T.Parallel(BN, D):
+            // 22_flash_attention_backward.py:61  for i, j in T.Parallel(BN, D):
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK_local[i][j] *= scale;
-            // 22_flash_attention_backward.py:62  T.copy(dK_local, dK[by, bx * BN, 0])
+            // 22_flash_attention_backward.py:63  T.copy(dK_local, dK[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dK.set({by, bx * BN + i, j}, dK_local[i][j]);
-            // 22_flash_attention_backward.py:63  T.copy(dV_local, dV[by, bx * BN, 0])
+            // 22_flash_attention_backward.py:64  T.copy(dV_local, dV[by, bx * BN, 0])
             for (int i = 0; i < BN; ++i)
                 for (int j = 0; j < D; ++j) dV.set({by, bx * BN + i, j}, dV_local[i][j]);
         }
