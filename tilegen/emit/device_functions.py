@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,7 +21,12 @@ class Helper(NamedTuple):
 
     template: str
     hardware: bool = False
-    values: dict[str, Any] = {}
+    values: dict[str, Any] | Callable[[], dict[str, Any]] = {}
+
+    def text(self, target: Target, **values: Any) -> str:
+        """The helper as it stands in a file."""
+        own = self.values() if callable(self.values) else self.values
+        return templates.render(target.folders, self.template, target=target, **own, **values)
 
 
 @lru_cache
@@ -78,7 +84,7 @@ def needed(target: Target, text: str, own: set[str] = frozenset(), **values) -> 
             helper = helpers.get(word)
             if helper and word not in order and word not in active:
                 active.add(word)
-                rendered = templates.render(target.folders, helper.template, target=target, **helper.values, **values)
+                rendered = helper.text(target, **values)
                 visit(rendered)
                 order[word] = rendered
     active: set[str] = set()

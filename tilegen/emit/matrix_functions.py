@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tilegen.dtypes import DType
@@ -57,16 +59,20 @@ def _what(instruction: MatrixInstruction) -> str:
     return "A row of one tile" if instruction.m == 8 else "Rows `low` and `high` (8 further down) of one tile"
 
 
-def wgmma_functions(target: str) -> dict[str, dict[str, Any]]:
-    """{name: values of the template} for the products of a warpgroup."""
-    return {helper: _wgmma_values(helper, columns, dtype) for helper, (columns, dtype) in wgmma_helpers().items()
-            if target == "cuda"}
+def wgmma_functions(target: str) -> dict[str, Callable[[], dict[str, Any]]]:
+    """{name: what gives the values of the template} for the products of a warpgroup: there are hundreds of them."""
+    return {helper: partial(_wgmma_values, helper, columns, dtype)
+            for helper, (columns, dtype) in wgmma_helpers().items() if target == "cuda"}
 
 
-def wgmma_register_functions(target: str) -> dict[str, dict[str, Any]]:
+def wgmma_register_functions(target: str) -> dict[str, Callable[[], dict[str, Any]]]:
     """The same for products whose left operand is in registers."""
-    return {with_registers(helper): {**values, "helper": with_registers(helper)}
-            for helper, values in wgmma_functions(target).items() if values["turns"]}
+    return {with_registers(helper): partial(_register_values, helper, columns, dtype)
+            for helper, (columns, dtype) in wgmma_helpers().items() if target == "cuda" and turns(dtype)}
+
+
+def _register_values(helper: str, columns: int, dtype: DType) -> dict[str, Any]:
+    return {**_wgmma_values(helper, columns, dtype), "helper": with_registers(helper)}
 
 
 def _wgmma_values(helper: str, columns: int, dtype: DType) -> dict[str, Any]:
