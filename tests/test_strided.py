@@ -58,9 +58,9 @@ def test_a_transposed_array_is_passed_as_it_is(target):
 
 
 def test_vectors_need_a_last_stride_of_one():
-    kernel = doubled.emit("cuda").split("// ---- The kernel")[1]
-    assert "lda % TILE_VEC == 0 && is_aligned<TILE_VEC>(A)" in kernel
-    assert "copy_vector<TILE_VEC>(&s.tile[row][col], &A[m * lda + n]);" in kernel
+    kernel = " ".join(doubled.emit("cuda").split("// ---- The kernel")[1].split())
+    assert "lda % TILE_VEC == 0 && is_aligned<TILE_VEC>(A), [&](bool whole)" in kernel
+    assert "copy_inside<TILE_VEC>(&s.tile[row][col], &A[m * lda + n], m < M ? N - n : 0, whole);" in kernel
     kernel = columns.emit("cuda").split("// ---- The kernel")[1]
     assert "A[m + n * lda]" in kernel and "&A[" not in kernel, "no vector from a tensor whose rows are columns"
     assert "copy_vector" in kernel or "store_inside" in kernel, "its copy into a tensor with rows has vectors"
