@@ -2,10 +2,10 @@
 
 Precondition: every tile statement planned. Effect: before a statement that reads shared memory which
 was written since the last barrier, or writes what was read or written since then, stands a Sync with
-its reason; loops are walked twice, so that an iteration is safe from the one before, and what only the first iteration
-waits for is waited for before the loop. So do stores to a
-tensor that another statement of the block stores to, or reads, with other threads. A barrier under
-a condition that may differ between threads is an error.
+its reason; loops are walked twice, so that an iteration is safe from the one before, and what only the first
+iteration waits for is waited for before the loop. Stores to a tensor that another statement of the block stores
+to, or reads, with other threads wait in the same way. A barrier under a condition that may differ between threads
+is an error.
 Before: T.copy(A, A_shared); T.gemm(A_shared, ...)
 After:  T.copy(A, A_shared); Sync("A_shared is complete"); T.gemm(A_shared, ...)
 """
@@ -60,13 +60,13 @@ class Since:
         for name in {b.name for b in reads if b.scope == "global"}:
             self.readers[name] = (*self.readers.get(name, ()), s)
 
-    def note_writes(self, s: ir.Stmt, writes: list[ir.Buffer]) -> None:
+    def note_writes(self, s: ir.Stmt, writes: list[ir.Buffer], own: dict[str, frozenset[str]]) -> None:
+        """What `s` writes; `own` are its `_operations`."""
         updates = _updates(s)
         self.written |= {b.name for b in writes}
         self.updated |= {b.name for b in writes} & updates
         self.stored |= {b.name for b in writes} - updates
         self.last |= {b.name: s for b in writes if b.scope == "global" and b.name not in updates}
-        own = _operations(s)
         for name in {b.name for b in writes}:
             self.operations[name] = self.operations.get(name, frozenset()) | own.get(name, {""})
 
@@ -88,20 +88,21 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
             continue
         if isinstance(s, (ir.Reduce, ir.Scan, ir.Vote, ir.Finalize)):
             _refuse_divergence(s, divergent, "the threads exchange values")
-        reason = _hazard(_own_accesses(s), since, _operations(s)) or _hazard_of_updates(s, since) \
-            or _hazard_of_stores(s, since, divergent)
+        reads, writes = _own_accesses(s)
+        operations = _operations(s)
+        reason = _hazard((reads, writes), since, operations) or _hazard_of_updates(s, since) \
+            or _hazard_of_stores(s, writes, since, divergent)
         if reason:
             _refuse_divergence(s, divergent, reason)
             result.append(ir.Sync(reason, loc=s.loc))
             since = since.fresh()
-        reads, writes = _own_accesses(s)
         if reason := _before_loop(s, since, divergent, own):
             _refuse_divergence(s, divergent, reason)
             result.append(ir.Sync(reason, loc=s.loc))
             since = since.fresh()
         since.note_reads(s, reads)
         if not _is_awaited(s):
-            since.note_writes(s, writes)
+            since.note_writes(s, writes, operations)
         s, since = _inside(s, since, divergent, own)
         result.append(s)
     return tuple(result), since
@@ -109,7 +110,7 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
 
 def _before_loop(s: ir.Stmt, since: Since, divergent, own: set[str]) -> str:
     """Why a barrier stands before a loop: it spares one in each turn that only the first turn needs."""
-    if not isinstance(s, (ir.For, ir.While)) or isinstance(s.plan, PipelinePlan):
+    if not isinstance(s, (ir.For, ir.While)) or isinstance(s.plan, PipelinePlan) or since == since.fresh():
         return ""
     here, spared = (_syncs(_inside(s, state, divergent, own)[0]) for state in (since.copy(), since.fresh()))
     return next((reason for reason in here if reason not in spared), here[0]) if len(spared) < len(here) else ""
@@ -187,10 +188,10 @@ def _hazard_of_updates(s: ir.Stmt, since: Since) -> str:
     return ""
 
 
-def _hazard_of_stores(s: ir.Stmt, since: Since, divergent: ir.Stmt | None) -> str:
+def _hazard_of_stores(s: ir.Stmt, writes: list[ir.Buffer], since: Since, divergent: ir.Stmt | None) -> str:
     """A store to a global tensor waits for other statements that store to the same place or read it, where the
     block runs them: its threads may share the two out differently. Plain stores are those of one thread."""
-    for b in _own_accesses(s)[1] if not divergent else ():
+    for b in writes if not divergent else ():
         if b.scope == "global" and b.name in since.last and _meet(since.last[b.name], s):
             return f"the earlier writes to {b.name} come first"
         if b.scope == "global" and any(_meet(reader, s) for reader in since.readers.get(b.name, ())):

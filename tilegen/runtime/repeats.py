@@ -170,7 +170,6 @@ def _refusal(binder: Binder, bound: Bound, names: tuple[str, ...]) -> Callable[.
     return _compiled(*[f"a{position}" for position in range(len(names))], " or ".join(tests) or "False")
 
 
-
 @lru_cache(maxsize=1024)
 def _compiled(*names_and_body: str) -> Callable[..., Any]:
     """A function of arguments with these names, whose value is the expression that comes last."""
