@@ -3,7 +3,6 @@ pieces the elements of a shared tile lie, where a tile of the CPU has them."""
 
 from __future__ import annotations
 
-import itertools
 import html
 import math
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from tilegen import arith, ir
 from tilegen.dtypes import DType
 from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
-from tilegen.plan import EngineTile, OpPlan, PipelinePlan, SlabStore, TensorMapPlan
+from tilegen.plan import EngineTile, OpPlan, SlabStore, TensorMapPlan
 from tilegen.strided import StridedBuffer
 from tilegen.wgmma import WGMMA_ROWS
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from tilegen import arith, ir
 from tilegen.errors import Loc, Note, TilegenError
-from tilegen.passes.ranges import knob_values
 
 Key = tuple[str | int, int | str]  # (buffer name, dimension) or (nest number, variable)
 
