@@ -21,7 +21,7 @@ from tilegen.later import Later
 from tilegen.targets import Target
 
 if TYPE_CHECKING:
-    from tilegen.build.lint import Resources
+    from tilegen.build.lint import Finding, Resources
     from tilegen.display.page import Python
     from tilegen.interpreted import Interpreted
     from tilegen.runtime.load import BoundCall, Loaded
@@ -142,6 +142,12 @@ class Kernel:
     def resources(self) -> Resources | None:
         """Registers, spills, stack and shared bytes, where the compiler reports them. Compiles the kernel."""
         return (self._file.loaded() if self._file else self.here().loaded).resources
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What costs speed, by its compiler and in its machine code, with emitted lines and what helps. Compiles the
+        kernel. Raises TG0301 where nothing can disassemble it."""
+        return (self._file.loaded() if self._file else self.here().loaded).findings
 
     def _repr_html_(self) -> str:
         if self._file:

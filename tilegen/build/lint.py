@@ -25,6 +25,22 @@ _NUMBERS = {
     "stack": re.compile(r"(\d+) bytes stack frame|\.private_segment_fixed_size:\s+(\d+)"),
     "shared": re.compile(r"(\d+) bytes smem|\.group_segment_fixed_size:\s+(\d+)"),
 }
+# What to do about a finding: by its kind, and for the reasons that ptxas gives (C7508 to C7519) by their words.
+CURES = {
+    "spill": "a thread holds too much: smaller fragments, more threads, or fewer stages where copies wait in registers",
+    "local memory": "an array that is indexed by a number known only at run time, or too much in registers: constant "
+                    "indices, smaller fragments, more threads",
+    "serialised": "let nothing touch the sums between products, and give a thread fewer of them: smaller tiles or more "
+                  "threads",
+    "fence": "memory is ordered for the whole GPU in each step: move T.threadfence or the atomic out of the loop, or "
+             "order for the block alone",
+    "performance": "let nothing touch the sums while products run",
+}
+_PTXAS_CURES = (("register", "a thread holds too much for products that overlap: smaller tiles, or more threads"),
+                ("function", "a function that is not inlined stands between products: make it __forceinline__"),
+                ("setmaxnreg", "registers cannot move between roles: the kernel needs __launch_bounds__ with its "
+                               "threads, and no calls of functions"),
+                ("branch", "products stand under a condition: compute it outside of them"))
 
 
 @dataclass(frozen=True)
@@ -40,11 +56,13 @@ class Resources:
 
 @dataclass(frozen=True)
 class Finding:
-    """A line of a log that somebody should read: a warning, lost performance, or a spill."""
+    """Something that somebody should read: a warning, lost performance, a spill; in which emitted line (0: nobody
+    says), and what helps."""
 
     kind: str
     message: str
     line: int = 0
+    cure: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,13 +88,27 @@ def findings(log: str) -> list[Finding]:
     """Warnings, ptxas performance losses (C75xx) and spills."""
     found = [Finding("warning", m["text"], int(m["line"] or m["cuda_line"]))
              for m in _PLACED.finditer(log) if m["kind"] == "warning"]
-    found += [Finding("performance", (f"C{m['code']}: " if m["code"] else "") + m["text"])
+    found += [Finding("performance", (f"C{m['code']}: " if m["code"] else "") + m["text"], cure=_ptxas_cure(m["text"]))
               for m in _PTXAS_WARNING.finditer(log)]
     used = resources(log)
     if used and (used.spill_stores or used.spill_loads):
         found.append(Finding("spill", f"{used.spill_stores} bytes spill stores, "
-                             f"{used.spill_loads} bytes spill loads"))
+                             f"{used.spill_loads} bytes spill loads", cure=CURES["spill"]))
     return found
+
+
+def _ptxas_cure(text: str) -> str:
+    """What helps against lost performance that ptxas speaks of."""
+    return next((cure for word, cure in _PTXAS_CURES if word in text), CURES["performance"])
+
+
+def warning(finding: Finding, text: str, origin: Origin) -> str:
+    """A finding as a user should read it: what, at which Python line, and what helps."""
+    emitted = f"{origin.file}:{finding.line}" if finding.line else origin.file
+    place = python_line(text, finding.line, origin) if finding.line else None
+    parts = [f"{emitted} is slower than it could be: {finding.message}", place and f"from {place.file}:{place.line}",
+             finding.cure]
+    return "; ".join(part for part in parts if part)
 
 
 def refusal(log: str, text: str, origin: Origin, compiler: str, kept: Path) -> TilegenError:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tilegen import targets
+from tilegen.build import hazards, lint
 from tilegen.build.lint import Resources
 from tilegen.build.toolchain import Artifact
 from tilegen.errors import TilegenError
@@ -130,13 +131,27 @@ class Loaded:
 
     @cached_property
     def artifact(self) -> Artifact:
-        """The compiled file, from the cache where it is there. Raises TG0301, TG0302."""
-        return self._backend.build(self.source, self.contract, self._arch, self._compiler)
+        """The compiled file, from the cache where it is there; a warning for each thing that its compiler says costs
+        speed. Raises TG0301, TG0302."""
+        artifact = self._backend.build(self.source, self.contract, self._arch, self._compiler)
+        origin = lint.Origin(self.contract.file, self.contract.source, self.contract.line_map)
+        for finding in hazards.placed(artifact.findings, artifact.path):
+            if finding.kind != "warning":
+                warnings.warn(lint.warning(finding, self.source, origin), stacklevel=3)
+        return artifact
 
     @property
     def resources(self) -> Resources | None:
         """Registers, spills, stack and static shared bytes, where the compiler reports them."""
         return self.artifact.resources
+
+    @property
+    def findings(self) -> list[lint.Finding]:
+        """What costs speed: what the compiler says, and what the machine code of a GPU shows beside it (local memory,
+        products that wait for each other, fences in loops). Raises TG0301 where nothing can disassemble that."""
+        artifact = self.artifact
+        told = hazards.placed(artifact.findings, artifact.path)
+        return [*told, *(hazards.of(artifact.path) if artifact.path.suffix == ".cubin" else ())]
 
     @cached_property
     def _kernel(self) -> Kernel:
