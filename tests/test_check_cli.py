@@ -325,7 +325,7 @@ def test_run_for_a_debugger(tilegen):
         words[1:1] = ["-batch"]
         place = words.index("--args")
         words[place:place] = [word for command in commands for word in ("-ex", command)]
-        said = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=60).stdout
+        said = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, timeout=600).stdout
         assert re.search(r"#0 .*transpose\(.*transpose\.cu:" + line.split(":")[1].split()[0], said)
         assert "$1 = 37" in said
         assert re.search(r"\$2 = 1\b", said)

@@ -60,7 +60,7 @@ def test_the_tour(folder, tilegen, target, file, place, knob):
     assert new.grid[0] > old.grid[0] and (new.shared < old.shared or target == "cpu")
     # check and race
     status, out, _ = tilegen("check", file, "--shape", SHAPE)
-    assert status == 0 and "C right" in out
+    assert status == 0 and ("C right" in out or "C equal" in out)
     peer = "numpy" if target == "cpu" else "cublas"
     status, out, err = tilegen("bench", file, "gemm.py", "--peers", peer, "--rounds", 6, "--json", *SIZES)
     if target == "cpu":
