@@ -7,7 +7,6 @@ from tilegen.build.toolchain import compile_text
 
 CUDA_ARCHS = ("sm_75", "sm_80", "sm_90a")
 HIP_ARCHS = ("gfx90a", "gfx942", "gfx1100")
-SPILLS = {("07_gemm_bias_gelu", "gfx1100")}         # 64 error functions beside the sums, in 256 registers
 
 
 def of(target):
@@ -41,11 +40,10 @@ def test_the_committed_cuda_file_compiles_for_newer_gpus(file):
 @pytest.mark.parametrize("arch", HIP_ARCHS)
 @pytest.mark.parametrize("file", of("hip"), ids=str)
 def test_hip(file, arch):
-    """To assembly with -O3: no warning, and no register that goes to memory but of those that SPILLS names."""
+    """To assembly with -O3: no warning, and no register that goes to memory."""
     text = file.text if arch == ARCHS["hip"] else file.specialised(arch).source
     artifact = compiled(file, text, clang_hip.find(), arch)
-    kinds = {finding.kind for finding in artifact.findings}
-    assert kinds == ({"spill"} if (file.example, arch) in SPILLS else set())
+    assert not artifact.findings
     assert artifact.resources.registers > 0
 
 

@@ -208,17 +208,29 @@ TILEGEN_STUB T atomicCAS(T* address, T expected, T value)
 }
 
 // ---- Mathematics ----------------------------------------------------------------------------
-// What the compiler makes into instructions, and what ROCm's device library has (left undefined).
+// What the compiler makes into instructions, and what ROCm's device library has. ROCm inlines the latter: a line of
+// assembly with its name stands for it and takes eight registers meanwhile. A call would put all that lives into memory.
 #define TILEGEN_BUILTIN(NAME, T) \
     TILEGEN_STUB T NAME(T x) { return __builtin_##NAME(x); }
 #define TILEGEN_BUILTIN2(NAME, T) \
     TILEGEN_STUB T NAME(T x, T y) { return __builtin_##NAME(x, y); }
+#define TILEGEN_EIGHT "=&v"(a), "=&v"(b), "=&v"(c), "=&v"(d), "=&v"(e), "=&v"(f), "=&v"(g), "=&v"(h)
 #define TILEGEN_LIBRARY(NAME, LIBRARY, T) \
-    extern "C" __device__ T LIBRARY(T); \
-    TILEGEN_STUB T NAME(T x) { return LIBRARY(x); }
+    TILEGEN_STUB T NAME(T x) \
+    { \
+        T y; \
+        float a, b, c, d, e, f, g, h; \
+        asm("; " #LIBRARY " %0, %9" : "=&v"(y), TILEGEN_EIGHT : "v"(x)); \
+        return y; \
+    }
 #define TILEGEN_LIBRARY2(NAME, LIBRARY, T) \
-    extern "C" __device__ T LIBRARY(T, T); \
-    TILEGEN_STUB T NAME(T x, T y) { return LIBRARY(x, y); }
+    TILEGEN_STUB T NAME(T x, T y) \
+    { \
+        T z; \
+        float a, b, c, d, e, f, g, h; \
+        asm("; " #LIBRARY " %0, %9, %10" : "=&v"(z), TILEGEN_EIGHT : "v"(x), "v"(y)); \
+        return z; \
+    }
 #define TILEGEN_BOTH(MACRO, NAME) MACRO(NAME##f, float) MACRO(NAME, double)
 #define TILEGEN_LIBRARY_BOTH(MACRO, NAME) \
     MACRO(NAME##f, __ocml_##NAME##_f32, float) MACRO(NAME, __ocml_##NAME##_f64, double)
