@@ -125,6 +125,19 @@ def memory_of(array: ArrayView) -> numpy.ndarray:
     return numpy.frombuffer(memory, numpy.uint8).view(array.dtype.numpy)
 
 
+def share_elements(a: ArrayView, b: ArrayView) -> bool:
+    """Whether two arrays have a byte in common; False too where that takes long to decide."""
+    def addresses(array: ArrayView) -> numpy.ndarray:
+        steps, size = tuple(step * array.dtype.bytes for step in array.steps), array.dtype.bytes
+        described = {"version": 3, "typestr": f"|V{size}", "data": (array.pointer, True), "shape": array.shape,
+                     "strides": steps}
+        return numpy.asarray(type("Described", (), {"__array_interface__": described})())
+    try:
+        return numpy.shares_memory(addresses(a), addresses(b), max_work=10_000)
+    except RuntimeError:                # numpy's TooHardError
+        return False
+
+
 def _strided(memory: numpy.ndarray, array: ArrayView) -> numpy.ndarray:
     steps = tuple(step * array.dtype.bytes for step in array.steps)
     return numpy.lib.stride_tricks.as_strided(memory, array.shape, steps)

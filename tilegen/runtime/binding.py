@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tilegen.dtypes import DType, int32
 from tilegen.errors import TilegenError
-from tilegen.runtime.arrays import ArrayView, empty_like_library, view
+from tilegen.runtime.arrays import ArrayView, empty_like_library, share_elements, view
 from tilegen.runtime.checks import check_array, check_gradients, check_scalar, misaligned
 from tilegen.runtime.contract import Contract, Geometry, Launch
 from tilegen.runtime.expressions import Number
@@ -192,9 +192,15 @@ class Binder:
                 continue
             for other, (begin, stop) in zip(self.arrays, spans):
                 if start < stop and begin < end and other is not written:
-                    raise TilegenError("TG0413", f"argument {written.name} is written and shares memory "
-                                       f"with argument {other.name}",
-                                       hint=f"pass separate memory for {written.name}")
+                    self._refuse_overlap(written.name, other.name, arrays)
+
+    def _refuse_overlap(self, written: str, other: str, arrays: Mapping[str, ArrayView]) -> None:
+        """TG0413, by whether the two have an element in common, or lie in the gaps of each other."""
+        text, hint = f"argument {written} is written and ", f"pass separate memory for {written}"
+        if share_elements(arrays[written], arrays[other]):
+            raise TilegenError("TG0413", f"{text}shares memory with argument {other}", hint=hint)
+        raise TilegenError("TG0413", f"{text}has elements between those of argument {other}", hint=f"{hint}: from its "
+                           "first to its last element, gaps included, it may meet no other argument")
 
 
 def bind(contract: Contract, args: tuple, named: Mapping[str, object], out: object = None) -> Bound:
