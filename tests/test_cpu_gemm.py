@@ -3,9 +3,12 @@
 import linecache
 
 import cpu_samples
+import numpy as np
 import pytest
 from cpu_support import agrees, block_text, emitted, reasons
 from tilegen import language as T
+from tilegen.build import cxx
+from tilegen.build.toolchain import compile_text
 from tilegen.errors import TilegenError
 from tilegen.frontend import instantiate
 
@@ -121,26 +124,63 @@ def test_a_block_whose_place_is_in_memory():
         agrees(moving, dict(N=n))
 
 
-@pytest.mark.parametrize("name", ["MR", "NV", "LANES"])
-def test_names_that_the_register_tile_has(name):
-    """A knob of the user's of that name would be two constants of the file: an error at its place."""
-    text = f"""
+NAMED = """
 import tilegen
 import tilegen.language as T
 
 @tilegen.jit
-def product(A: T.Tensor[(32, 32), "float32"], C: T.Tensor[(32, 32), "float32"], {name}=32):
-    with T.Kernel(1, threads=64) as _:
-        tile = T.alloc_shared(({name}, {name}), "float32")
-        total = T.alloc_fragment((32, 32), "float32")
-        T.copy(A, tile)
-        T.gemm(tile, tile, total, clear_accum=True)
-        T.copy(total, C)
+def product(A: T.Tensor[("M", 32), "float32"], C: T.Tensor[("M", 32), "float32"], KNOB=32):
+    with T.Kernel(T.ceildiv(M, KNOB), threads=64) as TILE:
+        tile = T.alloc_shared((KNOB, 32), "float32")
+        square = T.alloc_shared((32, 32), "float32")
+        LOCAL = T.alloc_fragment((KNOB, 32), "float32")
+        T.copy(A[TILE * KNOB, 0], tile)
+        T.copy(A[0:32, 0:32], square)
+        T.gemm(tile, square, LOCAL, clear_accum=True)
+        for i, j in T.Parallel(KNOB, 32):
+            LOCAL[i, j] = T.exp(LOCAL[i, j])
+        T.copy(LOCAL, C[TILE * KNOB, 0])
 """
-    linecache.cache[f"<{name}>"] = (len(text), None, text.splitlines(keepends=True), f"<{name}>")
-    names = {}
-    exec(compile(text, f"<{name}>", "exec"), names)
-    assert names["product"].emit("cuda")
+
+
+def kernel_with(**names):
+    """The kernel of NAMED with other names in it, from a file of its own."""
+    text = NAMED
+    for word, name in names.items():
+        text = text.replace(word, name)
+    file = f"<{'-'.join(names.values())}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    found = {}
+    exec(compile(text, file, "exec"), found)
+    return found["product"]
+
+
+@pytest.mark.parametrize("names", [
+    dict(KNOB="MR", TILE="NR", LOCAL="NV"), dict(KNOB="LANES", TILE="MR", LOCAL="MR_"),
+    dict(KNOB="NR", TILE="float32x8", LOCAL="exp"), dict(KNOB="NV", TILE="load_float32", LOCAL="multiply")],
+    ids=lambda names: "-".join(names.values()))
+def test_names_that_the_file_has_of_its_own(names):
+    """Knobs and locals called like the constants of the register tile, like a type or a function of the file."""
+    kernel = kernel_with(**names)
+    A = np.random.default_rng(0).random((50, 32), np.float32) / 32
+    C, loaded = np.empty_like(A), kernel.specialised("cpu", None).loaded
+    loaded(A, C)
+    np.testing.assert_allclose(C, np.exp(A @ A[:32]), rtol=1e-5)
+    assert loaded.knobs[f"{names['KNOB']}_"] == 32
+    compile_text("#define TILEGEN_MAIN\n" + kernel.emit("cpu"), cxx.find("g++"), name="product", target="cpu", arch="avx2")
+    assert f"constexpr int {names['KNOB']} = 32" in kernel.emit("cuda")
+
+
+@pytest.mark.parametrize("name", ["MR", "NV", "LANES"])
+def test_sizes_keep_the_name_that_a_caller_gives(name):
+    """A size of that name would be a second constant of the file: an error at its place."""
+    kernel = kernel_with(**{'"M"': f'"{name}"', "(M,": f"({name},"})
     with pytest.raises(TilegenError) as caught:
-        names["product"].emit("cpu")
+        kernel.emit("cpu")
     assert caught.value.code == "TG0008" and caught.value.message.startswith(f"{name} is what a C++ file")
+
+
+def test_no_tensor_is_called_like_a_type_of_the_file():
+    with pytest.raises(TilegenError, match="a type of emitted files") as caught:
+        kernel_with(**{"A:": "float16:", "A[": "float16["}).emit("cpu")
+    assert caught.value.code == "TG0013"

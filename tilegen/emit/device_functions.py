@@ -94,11 +94,12 @@ def needed(target: Target, text: str, own: set[str] = frozenset(), **values) -> 
 
 
 def qualified(target: Target, text: str, own: set[str]) -> str:
-    """`text` with `::` before calls of helpers whose names `own` variables hide."""
+    """`text` with `::` before calls of helpers whose names `own` variables hide, and where one is the argument of a
+    template, which a variable cannot be."""
     hidden = "|".join(sorted(own & set(available(target.folders))))
     if not hidden:
         return text
-    call = re.compile(rf"(?<![\w.:])({hidden})(?=[(<])")
+    call = re.compile(rf"(?:(?<![\w.:])(?=\w+[(<])|(?<=<)(?=\w+[,>]))({hidden})\b")
     lines = (line.partition("//") for line in text.split("\n"))
     return "\n".join(call.sub(r"::\1", code) + mark + comment for code, mark, comment in lines)
 

@@ -21,7 +21,7 @@ from tilegen.frontend.signature import Signature
 from tilegen.frontend.source import Source, source_of
 from tilegen.frontend.suggest import did_you_mean
 from tilegen.language.builder import Builder, Reread, WarpTiles, activate, deactivate
-from tilegen.language.reserved import RESERVED
+from tilegen.language.reserved import REGISTER_TILE, RESERVED, TYPES
 from tilegen.language.tensors import ByTarget, Macro, PrimFunc, dynamic
 
 HANDLERS = (blocks, calls, expressions, statements, subscripts)     # each registers its own
@@ -99,7 +99,7 @@ def instantiate(factory: Any, *, target: str = "cuda", arch: str = "",
 def _parse(function: Any, names: dict[str, Any], source: Source, target: tuple[str, str], values: dict[str, Any],
            widened: dict, warp_tiles: dict) -> ir.Kernel:
     numbers = {name: value for name, value in values.items() if isinstance(value, (int, float))}
-    builder = Builder(target[0], numbers, RESERVED)
+    builder = Builder(target[0], numbers, RESERVED | TYPES)
     builder.arch = target[1]
     builder.warp_tiles = warp_tiles
     parser = Parser(builder, Constants(builder, values), widened)
@@ -130,8 +130,28 @@ def _finish(parser: Parser, signature: Signature, function: Any) -> ir.Kernel:
     _require_known(parser, signature, fixed, function)
     locals_of_factories = [name for factory in source.factories for name in assigned_names(factory)]
     order = [*signature.parameters, *_factory_parameters(source), *locals_of_factories]
-    knobs = parser.constants.used(kernel, order)
-    return divided(with_access(replace(kernel, knobs=knobs, sizes=sizes_of(kernel))))
+    kernel = replace(kernel, knobs=parser.constants.used(kernel, order), sizes=sizes_of(kernel))
+    return divided(with_access(_apart(kernel) if builder.target == "cpu" else kernel))
+
+
+def _apart(kernel: ir.Kernel) -> ir.Kernel:
+    """`kernel` without knobs and local names that C++ files give to the constants of their vectors: these get a `_`.
+    Parameters and sizes keep their names, by which a caller passes them."""
+    kept = {p.name for p in kernel.params} | {size.name for size in kernel.sizes}
+    taken = {n.name for n in ir.walk(kernel) if isinstance(n, (ir.Var, ir.Knob, ir.Buffer))}
+    others = {name: _free(name, taken) for name in REGISTER_TILE if name in taken - kept}
+
+    def rule(n: ir.Node):
+        named = isinstance(n, (ir.Var, ir.Knob, ir.Buffer)) and n.name in others
+        return replace(n, name=others[n.name]) if named else None
+    return ir.rewrite(kernel, rule) if others else kernel
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """`name` with as many `_` as it takes."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _used_lets(parser: Parser, launch: ir.Kernel) -> list[ir.Stmt]:
