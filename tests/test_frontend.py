@@ -111,6 +111,12 @@ def test_numbers_of_a_factory_are_knobs_under_their_names():
     assert [show(e) for e in kernel.params[1].buffer.shape] == ["M", "half"]
 
 
+def test_a_float_of_the_module_is_no_knob_of_the_file():
+    kernel = parse(factory(1024, 256))
+    assert [k.name for k in kernel.knobs if k.fixed] == ["LOG2E"]
+    assert [k.name for k in parse(factory, values={"M": 512, "N": 64, "scale_by": 2.0}).knobs if k.fixed] == ["LOG2E"]
+
+
 def test_sizes_of_a_factory_stay_sizes():
     m = T.dynamic("m")
     kernel = parse(factory(m, 64))

@@ -1,8 +1,7 @@
 """The Tile IR: every node a frozen dataclass, on one screen.
 
-Tile operations stay whole from the parser to the template. A `loc` says which Python text a node comes from (it is
-never compared); a `plan` is empty until a pass decides how the node is carried out. `walk` and `rewrite` work from the
-dataclass fields, so a new node costs one class here."""
+Tile operations stay whole. A `loc`, never compared, says which Python text a node comes from; a `plan` is empty until
+a pass decides how it is carried out. `walk` and `rewrite` use the dataclass fields: a new node costs one class here."""
 
 from __future__ import annotations
 
@@ -112,11 +111,12 @@ class Region(Node):
 
 @dataclass(frozen=True)
 class Knob(Node):
-    """A constexpr of the emitted file. `value` is its number; `expr` how it follows from other knobs, if it does."""
+    """A constexpr of the emitted file: `value`, or how it follows from others (`expr`). `fixed`: not to be turned."""
     name: str
     value: int | float | bool
     comment: str = ""
     expr: Expr | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True)

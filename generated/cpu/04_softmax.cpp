@@ -15,12 +15,12 @@
 #include <memory>
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
-constexpr int BM = 1;               // rows of X_local; elements of row_max and row_sum
-constexpr int BN = 8192;            // columns of X_local
-constexpr float LOG2E = 1.442695f;  // a number that the kernel computes with
+constexpr int BM = 1;     // rows of X_local; elements of row_max and row_sum
+constexpr int BN = 8192;  // columns of X_local
 
-constexpr int LANES = 8;     // elements of 32 bits in a vector of 32 bytes
-constexpr int PARTIALS = 4;  // vectors of partial results of a reduction
+constexpr float LOG2E = 1.442695f;  // a number that the kernel computes with
+constexpr int LANES = 8;            // elements of 32 bits in a vector of 32 bytes
+constexpr int PARTIALS = 4;         // vectors of partial results of a reduction
 
 static_assert(BN % LANES == 0 && BN % (PARTIALS * LANES) == 0,
               "rows of tiles are made of whole vectors");
@@ -218,9 +218,8 @@ extern "C" void softmax(const float* __restrict__ X, float* __restrict__ Y, int 
     }
 }
 
-// tilegen-launch: {"entry": "softmax", "target": "cpu", "arch": "avx2",
-//   "knobs": ["BM", "BN", "LOG2E"], "grid": ["ceildiv(M, BM)", "1", "1"], "block": "1",
-//   "shared": "0",
+// tilegen-launch: {"entry": "softmax", "target": "cpu", "arch": "avx2", "knobs": ["BM", "BN"],
+//   "grid": ["ceildiv(M, BM)", "1", "1"], "block": "1", "shared": "0",
 //   "params": [{"name": "X", "dtype": "float32", "shape": ["M", "N"], "access": "read"},
 //     {"name": "Y", "dtype": "float32", "shape": ["M", "N"], "access": "write"}],
 //   "sizes": ["M", "N"], "requires": ["N <= BN", "N % 8 == 0"], "source": "04_softmax.py:15",

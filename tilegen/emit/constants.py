@@ -21,7 +21,7 @@ def all_constants(kernel: ir.Kernel, original: ir.Kernel) -> list[Constant]:
             k.value,
             k.comment or describe(original, k.name),
             expr=k.expr,
-            knob=k.expr is None,
+            knob=k.expr is None and not k.fixed,
             dtype={bool: bool_, float: float32}.get(type(k.value), int32),
         )
         for k in kernel.knobs

@@ -38,7 +38,7 @@ class Constants:
         return None
 
     def declare(self, name: str, value: Number, origin: tuple, *, expr: ir.Expr | None = None,
-                comment: str = "", loc: Loc | None = None) -> ir.Var:
+                comment: str = "", fixed: bool = False, loc: Loc | None = None) -> ir.Var:
         """A knob called `name` (or alike, where that is taken), with the caller's value if one was given."""
         require_free(name, "a knob", loc)
         unique = self.builder.unique(name)
@@ -48,7 +48,7 @@ class Constants:
             value, expr = self._given(name, value, loc), None
         elif expr is not None:
             value = arith.evaluate(expr, self.builder.numbers)
-        self.knobs[unique] = ir.Knob(unique, value, comment, expr, loc=loc)
+        self.knobs[unique] = ir.Knob(unique, value, comment, expr, fixed, loc=loc)
         self.origins[unique] = (name, *origin)
         self.builder.numbers[unique] = value
         return self.var(unique)

@@ -83,7 +83,8 @@ def _knob(parser: Parser, name: str, value: int | float, node: ast.AST) -> ir.Va
     written = _written(parser, name, node)
     expr = _derived(parser, written, value) if written is not None and is_simple(written) else None
     comment = "" if written is None or expr is not None else _computed(parser, name, written)
-    return constants.declare(name, value, (value,), expr=expr, comment=comment, loc=parser.loc(node))
+    fixed = isinstance(value, float) and isinstance(node, ast.Name) and parser.frame.outside.is_global(name)
+    return constants.declare(name, value, (value,), expr=expr, comment=comment, fixed=fixed, loc=parser.loc(node))
 
 
 def _written(parser: Parser, name: str, node: ast.AST) -> ast.expr | None:

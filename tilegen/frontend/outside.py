@@ -32,6 +32,11 @@ class Outside:
             return function.__globals__[name]
         return getattr(builtins, name, MISSING)
 
+    def is_global(self, name: str) -> bool:
+        """Whether `name` is one of the user's module, rather than of a function around the kernel."""
+        function = inspect.unwrap(self.function)
+        return name in function.__globals__ and name not in {*function.__code__.co_freevars, *self.names}
+
     def visible(self) -> set[str]:
         """All names that can be looked up, for suggestions."""
         function = inspect.unwrap(self.function)
