@@ -24,10 +24,8 @@ VARIANTS = {"14_gemm_dtypes": {"half": {"dtype": "float16", "accum": "float16"},
             "09_gemm_tensor_core": {"sm90a": {"arch": "sm_90a"}},
             "10_flash_attention": {"sm90a": {"arch": "sm_90a"}}}
 
-# Knobs that older GPUs need: an SM of sm_75 holds 1024 threads, and where there are no asynchronous copies the next
-# step waits in registers.
-OF_OLDER_GPUS = {("16_rmsnorm", "sm_75"): {"blocks": 4}, ("18_online_softmax", "sm_75"): {"blocks": 2},
-                 ("17_layernorm_backward", "sm_70"): {"stages": 1}, ("17_layernorm_backward", "sm_75"): {"stages": 1}}
+# Knobs that older GPUs need: an SM of sm_75 holds 1024 threads.
+OF_OLDER_GPUS = {("16_rmsnorm", "sm_75"): {"blocks": 4}, ("18_online_softmax", "sm_75"): {"blocks": 2}}
 
 
 class Generated(NamedTuple):

@@ -228,7 +228,7 @@ attention(const float16* __restrict__ Q, const float16* __restrict__ K,
 
     // 10_flash_attention.py:36  for kb in T.Pipelined(T.ceildiv(keys, BN), num_stages=st ...
     // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
-    //     fragments take 197 registers of each thread, so that 32 more are too many
+    //     fragments take 197 of the 256 registers that a thread has, so that 32 more are too many
     for (int kb = 0; kb < (keys + BN - 1) / BN; ++kb) {
         // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
         in_two_versions(kb * BN + BN <= keys && is_aligned<K_VEC>(K), [&](bool whole) {

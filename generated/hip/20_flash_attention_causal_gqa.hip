@@ -235,7 +235,7 @@ causal(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 
     // 20_flash_attention_causal_gqa.py:41  for kb in T.Pipelined(T.ceildiv(T.min(keys, d ...
     // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
-    //     fragments take 197 registers of each thread, so that 32 more are too many
+    //     fragments take 197 of the 256 registers that a thread has, so that 32 more are too many
     for (int kb = 0; kb < (min(keys, diagonal + BM) + BN - 1) / BN; ++kb) {
         // 20_flash_attention_causal_gqa.py:42  T.copy(K[kv, kb * BN, 0], K_shared)
         in_two_versions(kv + 1 <= kv_heads && kb * BN + BN <= keys && is_aligned<K_VEC>(K),

@@ -223,7 +223,8 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
         fill(row_max, -infinity());           // 21_flash_attention_varlen.py:34  T.fill(row_max ...
         // 21_flash_attention_varlen.py:35  for kb in T.Pipelined(T.ceildiv(length, BN), num_ ...
         // why one stage: hip gfx942 has no asynchronous copies from global to shared memory, and
-        //     fragments take 197 registers of each thread, so that 32 more are too many
+        //     fragments take 197 of the 256 registers that a thread has, so that 32 more are too
+        //     many
         for (int kb = 0; kb < (length + BN - 1) / BN; ++kb) {
             // 21_flash_attention_varlen.py:36  T.copy(K[start + kb * BN:start + (kb + 1) * BN, ...
             in_two_versions(start + kb * BN >= 0 && start + kb * BN + BN <= tokens
@@ -394,10 +395,10 @@ varlen(const float16* __restrict__ Q, const float16* __restrict__ K, const float
 //   "map": {"14": [189, 191], "18": [192, 192], "19": [193, 193], "20": [194, 194], "21": [195,
 //     195], "22": [196, 196], "23": [197, 197], "24": [198, 198], "25": [199, 199], "26": [200,
 //     201], "27": [202, 203], "28": [204, 206], "29": [207, 208], "30": [209, 209], "31": [210,
-//     220], "32": [221, 221], "33": [222, 222], "34": [223, 223], "35": [224, 227], "36": [228,
-//     240], "37": [241, 252], "38": [253, 277], "39": [278, 279], "40": [280, 288], "42": [289,
-//     290], "43": [291, 298], "44": [299, 301], "46": [302, 308], "49": [309, 314], "51": [315,
-//     322], "52": [323, 325], "54": [326, 327], "55": [328, 363], "56": [364, 378]}}
+//     220], "32": [221, 221], "33": [222, 222], "34": [223, 223], "35": [224, 228], "36": [229,
+//     241], "37": [242, 253], "38": [254, 278], "39": [279, 280], "40": [281, 289], "42": [290,
+//     291], "43": [292, 299], "44": [300, 302], "46": [303, 309], "49": [310, 315], "51": [316,
+//     323], "52": [324, 326], "54": [327, 328], "55": [329, 364], "56": [365, 379]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

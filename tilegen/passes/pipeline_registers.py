@@ -18,7 +18,8 @@ from tilegen.passes.pipeline_loads import Loads, copies
 from tilegen.targets.base import Target
 
 MOST_REGISTERS = 64                      # of 32 bits, for elements on their way
-MOST_WITH_TILES = 192                    # those and the fragments of the kernel
+MOST_OF_A_THREAD = 256                   # that a thread has, however few threads there are
+SHARE_WITH_TILES = 0.75                  # of what a thread has: for elements on their way and fragments
 ROOM_FOR_PADDING = 1.07                  # of a shared tile
 
 
@@ -39,9 +40,19 @@ def register_room(kernel: ir.Kernel, target: Target, loads: Loads, env: dict) ->
     if registers > MOST_REGISTERS:
         return missing + f"the next step's elements would take {registers} registers of each thread", 0
     held = _fragments(kernel, threads, env)
-    if registers + held > MOST_WITH_TILES:
-        return missing + f"fragments take {held} registers of each thread, so that {registers} more are too many", 0
+    room = _of_a_thread(kernel, target, threads, env)
+    if registers + held > SHARE_WITH_TILES * room:
+        return missing + f"fragments take {held} of the {room} registers that a thread has, so that {registers} more " \
+                         "are too many", 0
     return "", 2 if _shared(kernel, tiles, env) <= target.max_shared else 1
+
+
+def _of_a_thread(kernel: ir.Kernel, target: Target, threads: int, env: dict) -> int:
+    """Registers of a thread with as many blocks on an SM as the kernel asks for."""
+    if not target.register_file:
+        return MOST_OF_A_THREAD
+    blocks = next((arith.evaluate(w.value, env) or 1 for w in kernel.wishes if w.name == "min_blocks"), 1)
+    return min(MOST_OF_A_THREAD, target.register_file // (threads * blocks))
 
 
 def _shared(kernel: ir.Kernel, tiles, env: dict) -> int:
