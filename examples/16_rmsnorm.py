@@ -44,8 +44,8 @@ def rmsnorm(dtype="bfloat16", M=T.dynamic("M"), N=T.dynamic("N"), BM=1, BN=8192,
 # The knobs for rows of up to so many elements of 16 bits, as measured on an H200.
 WIDTHS = {1024: dict(BM=2, BN=1024, BK=512, threads=128, blocks=12),
           4096: dict(BN=4096, BK=2048, threads=128, blocks=10),
-          8192: dict(BN=8192, BK=4096, threads=256, blocks=5),
-          32768: dict(BN=32768, BK=8192, threads=1024, blocks=2)}
+          8192: dict(BN=8192, BK=4096, threads=512, blocks=4),
+          32768: dict(BN=32768, BK=8192, threads=512, blocks=3)}
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def layernorm_backward(dtype="bfloat16", M=T.dynamic("M"), N=T.dynamic("N"), BN=
 
 
 # Knobs for rows of up to so many elements of 16 bits, on an H200; docs/performance.md says what was measured.
-WIDTHS = {1024: dict(BN=1024, threads=128, BLOCKS=1056, blocks=8), 8192: dict(BN=8192, stages=3)}
+WIDTHS = {1024: dict(BN=1024, threads=128, BLOCKS=528, blocks=4, stages=4), 8192: dict(BN=8192, stages=4)}
 
 
 if __name__ == "__main__":
