@@ -38,6 +38,7 @@ SIZES = {
     "27_permute": "N=2 R=70 C=50",
     "28_histogram": "n=5000",
     "30_jacobi": "M=20 N=130",
+    "31_gemm_small": "M=5 N=70 K=504",
 }
 
 

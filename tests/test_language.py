@@ -261,6 +261,6 @@ def test_options_of_tilelang_are_accepted():
                 x[i] = 0
 
     assert statements(kernel) == [
-        'x = T.alloc_shared((64,), "float32")', "T.copy(A, x, coalesced_width=2)",
+        'x = T.alloc_shared((64,), "float32")', "T.copy(A, x, coalesced_width=2, eviction_policy='evict_last')",
         "for i in T.Pipelined(4, num_stages=2, order=(0,), stage=(0,)):", "    for j in T.Parallel(64, coalesced_width=4):",
         "        x[j] = i", "for i in T.unroll(4, unroll_factor=2):", "    x[i] = 0.0"]

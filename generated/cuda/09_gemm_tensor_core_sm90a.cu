@@ -66,6 +66,7 @@ static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * C_VEC) == 0,
               "every thread holds an equal part");
 static_assert(BK % MMA_K == 0, "the depth of a block is made of whole steps");
+static_assert(C_ROWS % 2 == 0, "a warpgroup multiplies whole tiles of 64 rows");
 static_assert(BN == 256, "wgmma_m64n256k16_f16 has 256 columns: emit the file again for others");
 
 // ---- Device helpers ----------------------------------------------------------------------------
@@ -520,8 +521,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:1e8433413381ccb5",
-//   "map": {"32": [385, 415], "38": [416, 421], "39": [422, 439], "41": [440, 470], "36": [471,
-//     471], "37": [472, 475], "40": [476, 509]}}
+//   "map": {"32": [386, 416], "38": [417, 422], "39": [423, 440], "41": [441, 471], "36": [472,
+//     472], "37": [473, 476], "40": [477, 510]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

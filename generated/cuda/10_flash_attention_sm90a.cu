@@ -71,6 +71,7 @@ static_assert(THREADS % (WARPS_N * WARP) == 0, "rows of warps are whole");
 static_assert(BM % THREADS_M == 0 && BN % (THREADS_N * S_VEC) == 0 && D % (THREADS_N * O_VEC) == 0,
               "every thread holds an equal part");
 static_assert(D % MMA_K == 0 && BN % MMA_K == 0, "the depth of a block is made of whole steps");
+static_assert(S_ROWS % 2 == 0, "a warpgroup multiplies whole tiles of 64 rows");
 static_assert(BN == 128, "wgmma_m64n128k16_f16 has 128 columns: emit the file again for others");
 static_assert(D == 64, "wgmma_m64n64k16_f16 has 64 columns: emit the file again for others");
 
@@ -722,12 +723,12 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
 //     {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"], "access": "write",
 //     "align": 16, "box": ["1", "64", "PIECE"]}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:80ff9e7b2116274f",
-//   "map": {"19": [482, 513], "32": [514, 523], "37": [524, 531], "38": [532, 552], "23": [553,
-//     553], "24": [554, 554], "26": [555, 555], "27": [556, 556], "28": [557, 557], "30": [558,
-//     558], "31": [559, 559], "33": [560, 560], "34": [561, 561], "35": [562, 562], "36": [563,
-//     567], "39": [568, 582], "40": [583, 584], "41": [585, 594], "43": [595, 597], "44": [598,
-//     606], "45": [607, 611], "47": [612, 619], "50": [620, 626], "52": [627, 635], "53": [636,
-//     639], "55": [640, 642], "56": [643, 672], "57": [673, 677], "59": [678, 709]}}
+//   "map": {"19": [483, 514], "32": [515, 524], "37": [525, 532], "38": [533, 553], "23": [554,
+//     554], "24": [555, 555], "26": [556, 556], "27": [557, 557], "28": [558, 558], "30": [559,
+//     559], "31": [560, 560], "33": [561, 561], "34": [562, 562], "35": [563, 563], "36": [564,
+//     568], "39": [569, 583], "40": [584, 585], "41": [586, 595], "43": [596, 598], "44": [599,
+//     607], "45": [608, 612], "47": [613, 620], "50": [621, 627], "52": [628, 636], "53": [637,
+//     640], "55": [641, 643], "56": [644, 673], "57": [674, 678], "59": [679, 710]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

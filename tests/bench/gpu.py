@@ -202,6 +202,31 @@ def int4(clock) -> list[dict]:
     return rows
 
 
+def gemm_small(clock) -> list[dict]:
+    """Few rows against many weights: alone, and in a graph as in `int4`. The copy moves the bytes of the weights, half
+    of them from memory and half to it. The kernel takes the knobs that its own rule gives for a size."""
+    rows, warm = [], gpu_clock(flush=False)
+    kernel = example("31_gemm_small.py")
+    for n, k in ((8192, 8192), (4096, 14336), (4096, 4096), (1024, 8192)):
+        weights = [torch.randn(n, k, device="cuda", dtype=torch.half) for _ in range(SETS)]
+        half = torch.empty(n // 2, k, device="cuda", dtype=torch.half)
+        for m in (1, 16, 64):
+            a, c = (torch.randn(m, size, device="cuda", dtype=torch.half) for size in (k, n))
+            want = a @ weights[0].t()
+            c.fill_(float("nan"))
+            kernel(a, weights[0], c)
+            checked("gemm_small", c, want, 2e-3)
+            peers = {"cuBLAS": [lambda w=w: torch.mm(a, w.t(), out=want) for w in weights],
+                     "copy": [lambda w=w: half.copy_(w[:n // 2]) for w in weights],
+                     "tilegen 31": [kernel.bind(a, w, c) for w in weights]}
+            moved = 2 * (n * k + m * (n + k))
+            times = race({name: calls[0] for name, calls in peers.items()}, clock)
+            rows += report(f"gemm {m} x {k} x {n}", times, moved=moved)
+            times = race({name: in_graph(calls) for name, calls in peers.items()}, lambda f: warm(f) / SETS)
+            rows += report(f"gemm {m} x {k} x {n}, layers", times, moved=moved)
+    return rows
+
+
 def int4_weights(n: int, k: int) -> tuple[list, torch.Tensor, list]:
     """Sets of packed weights, their scales, and the same weights in float16."""
     weights = torch.randint(0, 16, (n, k), device="cuda", dtype=torch.uint8)
@@ -220,7 +245,7 @@ def main() -> None:
     torch.manual_seed(0)
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "cuda", torch.version.cuda)
     clock = gpu_clock()
-    suites = (gemm_f32, *gpu_rows.SUITES, elementwise, gemm_f16, attention, attention_backward, int4)
+    suites = (gemm_f32, *gpu_rows.SUITES, elementwise, gemm_f16, gemm_small, attention, attention_backward, int4)
     by_rows = [suite.__name__ for suite in gpu_rows.SUITES]
     asked = {name for given in arguments.suites for name in (by_rows if given == "rows" else [given])}
     chosen = [suite for suite in suites if not asked or suite.__name__ in asked]

@@ -36,3 +36,9 @@ def float_condition(A: T.Tensor[(64,), "float32"]):
 def power_of_integers(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1) as bx:
         A[bx] = bx ** 3  # error: TG0111 '**' needs floats
+
+
+def unknown_eviction_policy(A: T.Tensor[(64,), "float32"]):
+    with T.Kernel(1):
+        A_shared = T.alloc_shared((64,), "float32")
+        T.copy(A, A_shared, eviction_policy="evict_never")  # error: TG0111 eviction_policy is 'evict_never'

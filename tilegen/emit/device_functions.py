@@ -65,7 +65,7 @@ def _places(rank: int) -> dict[str, Any]:
     return {"rank": rank, "names": ", ".join(names), "parameters": ", ".join(f"int {n}" for n in names),
             "operands": ", ".join(f'"r"({n})' for n in names),
             **{f"after_{word}": ", ".join(f"%{first + n}" for n in range(rank))
-               for word, first in (("two", 2), ("three", 3), ("four", 4))}}
+               for word, first in (("two", 2), ("three", 3), ("four", 4), ("five", 5))}}
 
 
 def needed(target: Target, text: str, own: set[str] = frozenset(), **values) -> tuple[list[str], list[str]]:

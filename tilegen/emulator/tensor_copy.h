@@ -28,6 +28,18 @@ inline void* box_pointer(uint32_t address, Place at) { return from_shared_addres
         const int coordinates[] = {COORDINATES};                                                             \
         issue_load(box_pointer(shared, at), map, barrier_pointer(barrier, at), coordinates, RANK, mask, at); \
     }                                                                                                        \
+    template <class S, class B>                                                                              \
+    inline void tma_load_##RANK##d_hinted(S shared, const void* map, B barrier, PARAMETERS,                  \
+                                          unsigned long long, TILEGEN_AT)                                    \
+    {                                                                                                        \
+        tma_load_##RANK##d(shared, map, barrier, COORDINATES, at);                                           \
+    }                                                                                                        \
+    template <class S, class B>                                                                              \
+    inline void tma_load_##RANK##d_multicast_hinted(S shared, const void* map, B barrier, PARAMETERS,        \
+                                                    unsigned mask, unsigned long long, TILEGEN_AT)           \
+    {                                                                                                        \
+        tma_load_##RANK##d_multicast(shared, map, barrier, COORDINATES, mask, at);                           \
+    }                                                                                                        \
     template <class S> inline void tma_store_##RANK##d(const void* map, S shared, PARAMETERS, TILEGEN_AT)    \
     {                                                                                                        \
         const int coordinates[] = {COORDINATES};                                                             \
@@ -45,5 +57,7 @@ inline void tma_store_commit(TILEGEN_AT) { commit_stores(at); }
 template <int PENDING> inline void tma_store_wait_read(TILEGEN_AT) { wait_for_stores(PENDING, at); }
 template <int PENDING> inline void tma_store_wait(TILEGEN_AT) { wait_for_stores(PENDING, at); }
 inline void tma_prefetch_map(const void*) {}
+inline unsigned long long l2_evict_first() { return 0; }
+inline unsigned long long l2_evict_last() { return 0; }
 
 } // namespace tilegen_emulator

@@ -14,6 +14,9 @@ from tilegen.language.regions import fit_extents
 from tilegen.language.text import describe
 from tilegen.language.values import as_expr, as_flag, as_number, as_region, is_number
 
+EVICTION_POLICIES = ("evict_normal", "evict_first", "evict_last")
+
+
 class GemmWarpPolicy(enum.Enum):
     """How T.gemm divides C among the warps: as squares, by rows only, or by columns only."""
 
@@ -56,15 +59,21 @@ def copy(src, dst, *, coalesced_width=None, disable_tma=False, eviction_policy=N
     Each side is a tile, a slice (`A[i:i + 16, :]`), or an element (`A[by * BM, ko * BK]`): an origin that
     takes the extents of the other side. What lies outside of a global tensor reads as zero and is not
     written. Extents of 1 may be dropped on either side. Raises TG0101 where the extents differ.
-    The keywords are hints of TileLang kernels: the planner decides anew.
+    eviction_policy is "evict_first" for what is read once and "evict_last" for what many blocks read: where the
+    copy engine loads, the L2 cache is told. The other keywords are hints of TileLang kernels: the planner decides
+    anew. Raises TG0111 for another policy.
     """
     builder = current()
     source, target = region_pair("T.copy", ("src", src), ("dst", dst))
+    if eviction_policy not in (None, *EVICTION_POLICIES):
+        raise TilegenError("TG0111", f"T.copy: eviction_policy is {eviction_policy!r}",
+                           builder.argument("eviction_policy"), hint=f"one of {', '.join(EVICTION_POLICIES)}")
     if source.buffer.name in builder.safe_values:
         elementwise(target, source, lambda indices, value: ir.Store(
             target.buffer, indices, convert(value, target.buffer.dtype), loc=builder.loc))
         return
-    options = {"coalesced_width": coalesced_width, "prefer_instruction": prefer_instruction}
+    options = {"coalesced_width": coalesced_width, "prefer_instruction": prefer_instruction,
+               "eviction_policy": eviction_policy}
     given = tuple((name, value) for name, value in options.items() if value is not None)
     builder.emit(ir.Copy(source, target, given, loc=builder.loc))
 

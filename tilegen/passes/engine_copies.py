@@ -15,6 +15,8 @@ from tilegen.wgmma import WGMMA_ROWS
 
 ROW_BYTES = 128                                 # of a swizzled row in shared memory
 _MOST = 256                                     # extent of a box
+# The helper that gives what a load tells the L2 cache.
+_POLICIES = {"evict_first": "l2_evict_first", "evict_last": "l2_evict_last"}
 _GROUP = ir.Const(128)                          # threads of a warpgroup
 
 
@@ -165,9 +167,12 @@ def load_plan(planner: Planner, copy: ir.Copy, tile: EngineTile, stage: ir.Var |
     _add_map(maps, copy.src.buffer.name, (*(ir.Const(1) for _ in outer), box, piece))
     place = arith.add(arith.multiply(column, rows), arith.multiply(below, piece))
     places = [arith.add(last, column), arith.add(first, below), *reversed(outer)]
+    policy = _POLICIES.get(dict(copy.options).get("eviction_policy", ""), "")
+    helper = f"tma_load_{len(places)}d{'_multicast' if share else ''}{'_hinted' if policy else ''}"
     values = {"tensor": copy.src.buffer.name, "at": at.name, "cols": cols, "piece": piece, "place": place,
-              "places": places, "helper": f"tma_load_{len(places)}d{'_multicast' if share else ''}",
+              "places": places, "helper": helper, "policy": policy,
               "mask": share.mask if share else None, "tile": tile, "full": full,
               "at_stage": f"[{stage.name}]" if stage else ""}
     how = "by the copy engine" + (f", each block of a cluster a part of the {share.along}" if share else "")
+    how += f", {policy.removeprefix('l2_').replace('_', ' ')} in the L2 cache" if policy else ""
     return replace(copy, options=(), plan=OpPlan("engine_load", values, how))

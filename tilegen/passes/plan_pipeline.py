@@ -199,7 +199,7 @@ class _State:
         tiles = {b.name: self.staged.get(b.name) or replace(b, shape=(stages, *b.shape)) for b in loads.tiles}
         tiles = {} if stages == ir.Const(1) else tiles
         self.staged.update(tiles)
-        ahead = ir.rewrite(_at_stage(loads.ahead, tiles, stage), lambda n: replace(n, options=(("asynchronous", True),))
+        ahead = ir.rewrite(_at_stage(loads.ahead, tiles, stage), lambda n: replace(n, options=_asynchronous(n.options))
                            if isinstance(n, ir.Copy) else None)
         sync, rest = _own_barrier(_at_stage(loads.rest, tiles, stage))
         plan = PipelinePlan(len(ahead), stages, stage, steps, load, tuple(tiles), _explained(loads, tiles), sync)
@@ -217,6 +217,11 @@ class _State:
         count = arith.binary("max", steps, ir.Const(1))
         value = arith.modulo(arith.subtract(count, 1), loop.plan.stages)
         return (ir.Let(last, value, loc=loop.loc), *_at_stage(after, tiles, last))
+
+
+def _asynchronous(options: tuple) -> tuple:
+    """The options of a load that runs ahead: of its own ones the eviction policy, which is not the planner's."""
+    return (*(o for o in options if o[0] == "eviction_policy"), ("asynchronous", True))
 
 
 def _at_stage(statements, tiles: dict[str, ir.Buffer], stage: ir.Expr):

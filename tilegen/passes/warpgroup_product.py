@@ -24,6 +24,7 @@ def warpgroup_product(planner: Planner, gemm: ir.Gemm) -> OpPlan:
     tiles = planner.constant(f"{rows.slots_name.rpartition('_')[0]}_TILES_M", rows.slots // 2,
                              f"tiles of {WGMMA_ROWS} rows in a warpgroup's part", knob=False,
                              expr=arith.divide(slots, ir.Const(2)))
+    planner.check_multiple(slots, ir.Const(2), f"a warpgroup multiplies whole tiles of {WGMMA_ROWS} rows")
     columns, _ = wgmma_helpers()[choice.helper]
     registers = gemm.a.buffer.name if choice.a_in_registers else ""
     planner.check(arith.binary("==", gemm.c.extents[-1], ir.Const(columns)),
