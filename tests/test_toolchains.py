@@ -193,7 +193,7 @@ def test_the_stub_header_has_every_function_of_the_target(arch: str) -> None:
     for dtype, kind in kinds.items():
         for name in sorted(set(functions[dtype].values()) - ours):
             second = ", x[1]" if name.removesuffix("f") in pairs or name in pairs else ""
-            lines.append(f"    {{ {kind}* x = ({kind}*)data; x[2] = {name}(x[0]{second}); }}")
+            lines.append(f"    {{ {kind}* x = ({kind}*)data; x[{len(lines) + 2}] = {name}(x[0]{second}); }}")
     body = "\n".join(lines)
     text = f'#include <hip/hip_runtime.h>\nextern "C" __global__ void all(void* data)\n{{\n{body}\n}}\n'
     artifact = compile_text(text, clang_hip.find("zig"), name="all", target="hip", arch=arch)
