@@ -12,8 +12,10 @@ from stand_ins import CudaError, CupyModule, Tensor, torch_module
 
 import tilegen
 import tilegen.language as T
+from tilegen import placement
 from tilegen.errors import TilegenError
 
+MANY = 20           # calls after which a call is expected to be like the ones before
 
 @tilegen.jit
 def axpy(alpha: T.float32, x: T.Tensor[("n",), "float32"], y: T.Tensor[("n",), "float32"],
@@ -57,7 +59,7 @@ def decoded(launch):
 # ---- On the CPU: results -------------------------------------------------------------------------
 def test_results_of_later_calls():
     kernel = axpy.specialize()
-    for turn in range(4):
+    for turn in range(MANY):
         x, y, z = floats(70) + turn, floats(70), floats(70)
         alpha = 1.0 + turn
         assert kernel(alpha, x, y, z) is None
@@ -71,7 +73,7 @@ def test_results_of_later_calls():
 
 def test_outputs_that_are_not_last():
     kernel = first_row.specialize()
-    for turn in range(4):
+    for turn in range(MANY):
         x, z = floats(70) + turn, floats(70)
         assert numpy.array_equal(kernel(turn, x), x + numpy.float32(turn))
         assert kernel(turn, x, out=z) is z and numpy.array_equal(z, x + numpy.float32(turn))
@@ -82,7 +84,7 @@ def test_outputs_that_are_not_last():
 
 def test_an_integer_that_changes():
     kernel, x = first_row.specialize(), floats(70)
-    for start in (1, 1, 2, 2, -3, True):
+    for start in (1, 1, 2, 2, -3, True, *MANY * [1], 2, True, 2, *MANY * [2], 1):
         assert numpy.array_equal(kernel(start, x), x + numpy.float32(start))
     with pytest.raises(TilegenError, match="outside the range"):
         kernel(2**31, x)
@@ -98,10 +100,12 @@ def test_an_integer_that_changes():
     (lambda x: (1.0, x, x * 1, off_by_one(x)), "TG0406"),
     (lambda x: ("1", x, x * 1, x * 1), "TG0402"),
 ])
-def test_each_call_is_refused_as_the_first_would_be(wrong, code):
+@pytest.mark.parametrize("count", [3, MANY])
+def test_each_call_is_refused_as_the_first_would_be(wrong, code, count):
     kernel, x = axpy.specialize(BN=128), floats(100)
-    for _ in range(3):
+    for _ in range(count):
         kernel(1.0, x, x * 1, x * 1)
+    assert (kernel._repeats._last is not None) == (count == MANY)
     if code is None:
         kernel(*wrong(x))
         return
@@ -128,6 +132,28 @@ def test_a_stream_has_no_meaning_on_the_cpu():
         kernel(1.0, x, x)
     with pytest.raises(TilegenError, match="stream="):
         kernel(1.0, x, x, stream=5)
+
+
+def test_runs_of_calls_that_are_alike():
+    """Some calls of one kind, then some of another: a reader is made once for each, and answers for it alone."""
+    kernel = axpy.specialize(BN=48)
+    routes = []
+    for turn in range(12):
+        size = (70, 30, 50)[turn % 3]
+        for _ in range(MANY):
+            x, y, z = floats(size) + turn, floats(size), floats(size)
+            kernel(2.0, x, y, z)
+            assert numpy.allclose(z, 2 * x + y)
+        assert kernel._repeats._last.read(1.0, x, y, z) and not kernel._repeats._last.read(1, x, y, z)
+        routes.append(kernel._repeats._last.route)
+    assert len(set(map(id, routes))) == 3 and {route.renewals for route in routes} == {1}
+
+
+def test_tensors_that_this_torch_does_not_tell_apart(on_gpu):
+    kernel, module = on_gpu
+    for _ in range(MANY):
+        kernel(2.0, *tensors(3))
+    assert kernel._repeats._last.read(2.0, *tensors(3)) is None and len(module.prepared) == MANY - 1
 
 
 # ---- On a GPU: what reaches the driver -----------------------------------------------------------
@@ -327,6 +353,31 @@ def test_a_gradient_that_would_be_lost(on_gpu):
         kernel(2.0, x, y, z)
 
 
+# ---- torch itself --------------------------------------------------------------------------------
+@pytest.mark.torch
+def test_tensors_of_torch_are_told_apart(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(placement, "gpu", lambda: None)
+    kernel = axpy.specialize(BN=80)
+    x, y, z = (torch.rand(100) for _ in range(3))
+    for turn in range(MANY):
+        kernel(float(turn), x, y, z)
+        assert torch.allclose(z, turn * x + y)
+    last = kernel._repeats._last
+    assert last.read(1.0, x, y, z)
+    others = [x.double(), torch.rand(99), torch.rand(200)[::2], torch.rand(100, requires_grad=True), x.numpy(),
+              torch.nn.Parameter(x, requires_grad=False), torch._neg_view(x), torch.rand(100, 1), x.to("meta"), z, y]
+    assert not any([last.read(1.0, other, y, z) for other in others])
+    with torch.inference_mode():
+        for _ in range(2 * MANY):
+            kernel(2.0, x, y, z)
+        assert kernel._repeats._last.read(1.0, x, y, z)
+    assert torch.allclose(z, 2 * x + y)
+    for _ in range(MANY):
+        kernel(3.0, x, x, z)            # which torch's guards never take for like another
+    assert torch.allclose(z, 4 * x) and torch.allclose(kernel(1.0, x, y), x + y)
+
+
 # ---- A real GPU ----------------------------------------------------------------------------------
 @pytest.mark.gpu
 @pytest.mark.parametrize("library", ["cupy", "torch"])
@@ -340,8 +391,10 @@ def test_gpu_later_calls(library):
         x, y = floats(1000) + turn, floats(1000)
         want, alpha = numpy.float32(turn) * x + y, float(turn)
         X, Y, Z = move(x), move(y), move(x * 0)
-        kernel(alpha, X, Y, Z)
-        assert numpy.allclose(back(Z), want) and numpy.allclose(back(kernel(alpha, X, Y)), want)
+        for _ in range(MANY):
+            kernel(alpha, X, Y, Z)
+        made = [kernel(alpha, X, Y) for _ in range(MANY)]
+        assert all([numpy.allclose(back(array), want) for array in (Z, made[0], made[-1])])
         assert kernel(alpha, X, Y, out=Z) is Z
         call = kernel.bind(alpha, X, Y, Z)
         Z[:] = 0
@@ -361,7 +414,7 @@ def test_gpu_later_calls_on_streams_and_in_graphs():
     torch = pytest.importorskip("torch")
     kernel = tilegen.jit(axpy.__wrapped__, target="cuda")
     x, y, z = (torch.rand(1000, device="cuda") for _ in range(3))
-    for _ in range(2):
+    for _ in range(MANY):
         kernel(2.0, x, y, z)
     with torch.cuda.stream(torch.cuda.Stream()):
         kernel(3.0, x, y, z)
@@ -376,7 +429,7 @@ def test_gpu_later_calls_on_streams_and_in_graphs():
     assert torch.equal(z, 4 + y)
     a, b, c = (cupy.random.rand(1000, dtype=cupy.float32) for _ in range(3))
     stream = cupy.cuda.Stream(non_blocking=True)
-    for _ in range(2):
+    for _ in range(MANY):
         kernel(2.0, a, b, c, stream=stream)
     stream.synchronize()
     assert bool((c == 2 * a + b).all())
@@ -393,7 +446,7 @@ def test_gpu_later_calls_on_streams_and_in_graphs():
 def test_gpu_later_calls_with_tensor_maps():
     torch = pytest.importorskip("torch")
     kernel = tilegen.jit(product.__wrapped__, target="cuda")
-    for _ in range(4):
+    for _ in range(MANY):
         A, B, C = (torch.randn(512, 512, device="cuda").half() for _ in range(3))
         kernel(A, B, C)
         torch.testing.assert_close(C, A @ B, rtol=1e-2, atol=1e-1)

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import tilegen as package
-from tilegen import kernel_files
+from tilegen import kernel_files, placement
 from tilegen.racing import limits
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +39,7 @@ def line_of(path, words):
 
 @pytest.mark.parametrize("target, file, place, knob", [
     ("cuda", "matmul.cu", "emulator", ("BN = 128;", "BN = 64; ")),
+    pytest.param("cuda", "matmul.cu", "gpu", ("BN = 128;", "BN = 64; "), marks=pytest.mark.gpu),
     ("cpu", "matmul.cpp", "cpu", ("BN = 1024;", "BN = 512; "))])
 def test_the_tour(folder, tilegen, target, file, place, knob):
     # emit, and call it by the file
@@ -48,24 +49,27 @@ def test_the_tour(folder, tilegen, target, file, place, knob):
     matmul = package.jit(kernel, source=Path(file).resolve())
     assert matmul.source == Path(file).read_text()
     # turn a knob in the file: it is loaded again, and grid and memory follow
-    before = package.load(file, target="emulator" if target == "cuda" else None)
+    before = package.load(file, target=place if place == "emulator" else None)
     replace(file, knob)
     width = int(re.search(r"\d+", knob[1])[0])
     assert matmul.source == Path(file).read_text(), "the file is loaded again"
-    after = package.load(file, target="emulator" if target == "cuda" else None)
+    after = package.load(file, target=place if place == "emulator" else None)
     A, B = (numpy.random.default_rng(0).random(shape, "float32") for shape in ((150, 90), (90, 70)))
-    assert numpy.allclose(after(A, B), A @ B, rtol=1e-4)
+    C = numpy.zeros((150, 70), "float32")
+    after(A, B, C)
+    assert numpy.allclose(C, A @ B, rtol=1e-4)
     sizes = {"M": 150, "N": 2000, "K": 90}
     old, new = (one.contract.geometries(sizes)[0] for one in (before, after))
     assert new.grid[0] > old.grid[0] and (new.shared < old.shared or target == "cpu")
     # check and race
-    status, out, _ = tilegen("check", file, "--shape", SHAPE)
+    status, out, _ = tilegen("check", file, "--shape", SHAPE, "--on", place)
     assert status == 0 and ("C right" in out or "C equal" in out)
     peer = "numpy" if target == "cpu" else "cublas"
     status, out, err = tilegen("bench", file, "gemm.py", "--peers", peer, "--rounds", 6, "--json", *SIZES)
-    if target == "cpu":
-        assert status == 0 and [row["name"] for row in json.loads(out)] == [file, "gemm.py", "NumPy"]
-    else:
+    if place != "emulator":
+        library = {"cpu": "NumPy", "gpu": "cuBLAS"}[place]
+        assert status == 0 and [row["name"] for row in json.loads(out)] == [file, "gemm.py", library], err
+    elif placement.gpu() is None:
         assert status == 1 and "whose time says nothing" in err
     # break a barrier, or where there is none, a guard: the check names the line
     text = Path(file).read_text()

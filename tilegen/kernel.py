@@ -69,7 +69,7 @@ class Kernel:
             if self._changes != config.changes:
                 self._repeats.forget()
                 self._changes = config.changes
-            result = self._repeats(args, out, stream)
+            result = self._repeats.result(args, out, stream)
             if result is not self._missed:
                 return result
             loaded = self._ready.get(_kinds(args))

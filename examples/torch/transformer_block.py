@@ -17,6 +17,7 @@ import torch.nn.functional as F
 import tilegen
 import tilegen.language as T
 from tilegen.interop.torch import op
+from tilegen.timing import gpu_clock
 
 HEAD = 64
 
@@ -344,7 +345,6 @@ def main() -> None:
 def time(tokens: int, width: int, batch: int, device: str) -> None:
     """One forward, and one forward with backward, in turn with torch's."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "bench"))
-    from gpu import cuda_clock
     from race import race, report
     w = Weights(width, device)
     X, dY = (torch.randn(batch * tokens, width, device=device).half() for _ in range(2))
@@ -362,8 +362,8 @@ def time(tokens: int, width: int, batch: int, device: str) -> None:
                 return block(X, w, batch)
         return run
     title = f"block {batch} x {tokens} x {width}"
-    report(f"{title} forward", race({n: forward(b) for n, b in blocks.items()}, cuda_clock()), flops=flops)
-    report(f"{title} with backward", race({n: step(b) for n, b in blocks.items()}, cuda_clock()), flops=3 * flops)
+    report(f"{title} forward", race({n: forward(b) for n, b in blocks.items()}, gpu_clock()), flops=flops)
+    report(f"{title} with backward", race({n: step(b) for n, b in blocks.items()}, gpu_clock()), flops=3 * flops)
 
 
 if __name__ == "__main__":

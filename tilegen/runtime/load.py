@@ -87,7 +87,7 @@ class Loaded:
         tuple; None where none was. Raises TG04 errors that name the argument at fault.
         """
         if not named:
-            result = self._repeats(arrays, out, stream)
+            result = self._repeats.result(arrays, out, stream)
             if result is not MISSED:
                 return result
         return self.run(arrays, named, out, stream, self._repeats)
