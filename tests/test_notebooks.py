@@ -30,7 +30,8 @@ def run(cells, gpu=False):
         book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     client = nbclient.NotebookClient(book, timeout=300, kernel_name="python3", allow_errors=False)
     hidden = {} if gpu else {"CUDA_VISIBLE_DEVICES": "-1"}
-    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT), **hidden})
+    path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    client.execute(env={**os.environ, "PYTHONPATH": os.pathsep.join(path), **hidden})
     return book
 
 

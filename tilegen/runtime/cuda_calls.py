@@ -19,11 +19,10 @@ from tilegen.runtime.binding import Bound, Scalar
 from tilegen.runtime.contract import Geometry
 from tilegen.runtime.packing import by_value
 from tilegen.runtime.repeats import MISSED
-from tilegen.runtime.tensor_maps import map_of
+from tilegen.runtime.tensor_maps import NO_CONTEXT, map_of
 
 _SLOT = 8                               # bytes; no argument but a tensor map is wider
 _FORMATS = {"float32": "f4x", "float64": "d"}
-_NO_CONTEXT = 201                       # CUDA_ERROR_INVALID_CONTEXT: a thread that has not used CUDA yet
 
 
 @dataclass(slots=True)
@@ -100,7 +99,7 @@ class CudaCall:
 
     def _again(self, error: Exception, block: _Block, stream: int) -> None:
         """The launches of a thread that had no context yet; raises TG0411 for another error."""
-        if getattr(error, "status", None) != _NO_CONTEXT:
+        if getattr(error, "status", None) != NO_CONTEXT:
             raise TilegenError("TG0411", f"{self.entry}: the launch failed: {error}") from None
         self.cuda.runtime.free(0)       # gives this thread its context
         try:

@@ -23,6 +23,7 @@ _LEAST_ROW = 16                                 # bytes
 _TYPES = {"uint8": 0, "int8": 0, "float8_e4m3": 0, "float8_e5m2": 0, "uint16": 1, "int16": 1, "uint32": 2, "int32": 3,
           "uint64": 4, "int64": 5, "float16": 6, "float32": 7, "float64": 8, "bfloat16": 9}
 _SWIZZLE_128, _PROMOTE_128 = 3, 2
+NO_CONTEXT = 201                                # CUDA_ERROR_INVALID_CONTEXT: a thread that has not used CUDA yet
 
 
 def encode_maps(bound: Bound, arguments: list, device: int) -> None:
@@ -61,10 +62,14 @@ def tensor_map(address: int, shape: tuple[int, ...], dtype: str, size: int, box:
     strides = [size]
     for extent in shape[:0:-1]:
         strides.append(strides[-1] * extent)
-    code = _driver().cuTensorMapEncodeTiled(
-        ctypes.c_void_p(encoded.ctypes.data), _TYPES[dtype], rank, ctypes.c_void_p(address),
-        (ctypes.c_uint64 * rank)(*shape[::-1]), (ctypes.c_uint64 * rank)(*strides[1:]),
-        (ctypes.c_uint32 * rank)(*box[::-1]), (ctypes.c_uint32 * rank)(*[1] * rank), 0, _SWIZZLE_128, _PROMOTE_128, 0)
+    given = (ctypes.c_void_p(encoded.ctypes.data), _TYPES[dtype], rank, ctypes.c_void_p(address),
+             (ctypes.c_uint64 * rank)(*shape[::-1]), (ctypes.c_uint64 * rank)(*strides[1:]),
+             (ctypes.c_uint32 * rank)(*box[::-1]), (ctypes.c_uint32 * rank)(*[1] * rank), 0, _SWIZZLE_128,
+             _PROMOTE_128, 0)
+    code = _driver().cuTensorMapEncodeTiled(*given)
+    if code == NO_CONTEXT:              # in a thread of its own, as torch has for gradients
+        sys.modules["cupy"].cuda.runtime.free(0)        # which gives it one
+        code = _driver().cuTensorMapEncodeTiled(*given)
     if code:
         raise TilegenError("TG0411", f"the driver refuses a tensor map of {shape} {dtype} in boxes of {box} "
                            f"(code {code})", hint="boxes have 128 bytes a row and up to 256 rows; addresses and "
