@@ -12,6 +12,7 @@ from tilegen.runtime.load import load
 
 PRODUCT = (ROOT / "generated/cuda/09_gemm_tensor_core_sm90a.cu").read_text()
 CALL = "wgmma_m64n256k16_f16<0, 1>(C_local[2 * i], C_local[2 * i + 1], a, b, 1);"
+LINE = PRODUCT[:PRODUCT.index(CALL)].count("\n") + 1
 EDITS = {"sums that are touched": (CALL, CALL + " C_local[2 * i][0] += 1;"),
          "an index of run time": (CALL, CALL.replace("2 * i + 1", "2 * ((i + ko) & 1) + 1"))}
 FENCE = """extern "C" __global__ void kernel(int* flags, int n)
@@ -93,7 +94,7 @@ def test_a_user_is_warned_at_the_python_line(edit):
         loaded = load(edited(edit))
         assert loaded.artifact and loaded.findings
     first, *others = (str(warning.message) for warning in caught)
-    assert first.startswith("<text>:485 is slower than it could be: C7511")
+    assert first.startswith(f"<text>:{LINE} is slower than it could be: C7511")
     assert first.endswith("from 09_gemm_tensor_core.py:40; a thread holds too much for products that overlap: smaller "
                           "tiles, or more threads")
     assert ["spill stores" in other for other in others] == [True] * (edit == "an index of run time")
