@@ -285,6 +285,9 @@ def test_everything_that_is_defined_is_used(file):
         and name != file.contract.entry
     ]
     assert not unused
+    called = re.findall(r"\b(\w+)(?=\s*[(<>,])", plain)
+    assert not [name for name, _ in functions(file.text) if name in definitions(text) and called.count(name) < 2
+                and name != file.contract.entry], "a variable of the same name is no use of a function"
 
 
 @every_file

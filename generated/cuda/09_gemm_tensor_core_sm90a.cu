@@ -283,9 +283,9 @@ __device__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned ran
 // Two numbers, rounded to float16, in one register.
 __device__ unsigned pack_float16(float low, float high)
 {
-    unsigned both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
 }
 #endif
 
@@ -355,9 +355,6 @@ __device__ unsigned long long columns_operand(const T* tile, int col, int k)
     constexpr int PIECE = 128 / sizeof(T), CHUNK = 16 / sizeof(T);
     return matrix_descriptor(tile, DEPTH * 128) + (col / PIECE * DEPTH + k) * (PIECE / CHUNK);
 }
-
-// 16 bits in both halves of a register.
-__device__ constexpr unsigned both(unsigned bits) { return bits | bits << 16; }
 
 // ---- Shared memory -----------------------------------------------------------------------------
 struct Smem {
@@ -521,8 +518,8 @@ matmul(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
 //     "shape": ["M", "N"], "access": "write", "align": 16, "box": ["64", "PIECE"]}],
 //   "sizes": ["M", "K", "N"], "requires": ["K % 8 == 0", "N % 8 == 0"],
 //   "source": "09_gemm_tensor_core.py:28", "ir": "sha256:1e8433413381ccb5",
-//   "map": {"32": [386, 416], "38": [417, 422], "39": [423, 440], "41": [441, 471], "36": [472,
-//     472], "37": [473, 476], "40": [477, 510]}}
+//   "map": {"32": [383, 413], "38": [414, 419], "39": [420, 437], "41": [438, 468], "36": [469,
+//     469], "37": [470, 473], "40": [474, 507]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -297,9 +297,9 @@ __device__ void named_barrier_sync(int id, int threads)
 // Two numbers, rounded to float16, in one register.
 __device__ unsigned pack_float16(float low, float high)
 {
-    unsigned both;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
 }
 
 // Four matrices of 8 rows of 16 bytes to shared memory; lane l names row l % 8 of matrix l / 8.
@@ -430,9 +430,6 @@ template <int WIDTH, class T> __device__ T sum_in_warp(T x)
     for (int offset = WIDTH / 2; offset > 0; offset /= 2) x = sum_of(x, shuffle_xor(x, offset));
     return x;
 }
-
-// 16 bits in both halves of a register.
-__device__ constexpr unsigned both(unsigned bits) { return bits | bits << 16; }
 
 // The row of this thread's warp, with WARPS warps in a row.
 template <int WARPS> __device__ int warp_row() { return threadIdx.x / 32 / WARPS; }
@@ -723,12 +720,12 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
 //     {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"], "access": "write",
 //     "align": 16, "box": ["1", "64", "PIECE"]}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:80ff9e7b2116274f",
-//   "map": {"19": [483, 514], "32": [515, 524], "37": [525, 532], "38": [533, 553], "23": [554,
-//     554], "24": [555, 555], "26": [556, 556], "27": [557, 557], "28": [558, 558], "30": [559,
-//     559], "31": [560, 560], "33": [561, 561], "34": [562, 562], "35": [563, 563], "36": [564,
-//     568], "39": [569, 583], "40": [584, 585], "41": [586, 595], "43": [596, 598], "44": [599,
-//     607], "45": [608, 612], "47": [613, 620], "50": [621, 627], "52": [628, 636], "53": [637,
-//     640], "55": [641, 643], "56": [644, 673], "57": [674, 678], "59": [679, 710]}}
+//   "map": {"19": [480, 511], "32": [512, 521], "37": [522, 529], "38": [530, 550], "23": [551,
+//     551], "24": [552, 552], "26": [553, 553], "27": [554, 554], "28": [555, 555], "30": [556,
+//     556], "31": [557, 557], "33": [558, 558], "34": [559, 559], "35": [560, 560], "36": [561,
+//     565], "39": [566, 580], "40": [581, 582], "41": [583, 592], "43": [593, 595], "44": [596,
+//     604], "45": [605, 609], "47": [610, 617], "50": [618, 624], "52": [625, 633], "53": [634,
+//     637], "55": [638, 640], "56": [641, 670], "57": [671, 675], "59": [676, 707]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

@@ -1,7 +1,7 @@
 // Two numbers, rounded to bfloat16, in one register.
 __device__ unsigned pack_bfloat16(float low, float high)
 {
-    unsigned both;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-    return both;
+    unsigned pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
 }
