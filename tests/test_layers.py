@@ -12,7 +12,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # An import goes to an earlier line, or stays in its own package.
 LAYERS = [
     "errors", "config", "later", "dtypes", "vectors", "layout", "instructions", "wgmma", "nodes", "ir", "launches", "wishes", "arith",
-    "strided", "printer", "plan", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime", "hosting",
+    "strided", "printer", "plan", "rings", "language", "interpret", "frontend", "targets", "passes", "emit", "build", "emulator", "runtime", "hosting",
     "files", "pristine", "literals", "explain", "drawing", "display", "placement", "interpreted", "jit", "edited", "call",
     "kernel", "api", "interop",
     "check", "timing", "trial", "kernel_files", "candidate", "racing", "checking", "merging", "debugging", "doctor", "notebook", "cli",

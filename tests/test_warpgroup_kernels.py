@@ -91,6 +91,11 @@ def test_three_products_in_a_step():
     close(special.emulated(a, u, v, w), (A @ U) * (A @ V) + A @ W, 3e-3)
 
 
+def test_products_that_follow_each_other_share_the_barriers_of_their_tiles():
+    text = made(three_operands).source
+    assert "s.full[stage]" in text and "_full[stage]" not in text
+
+
 @tilegen.jit
 def two_layers(X: T.Tensor[("M", "D"), "float16"], W1: T.Tensor[("H", "D"), "float16"],
                W2: T.Tensor[("H", "E"), "float16"], Y: T.Tensor[("M", "E"), "float16"], BM=128, BH=64, D=128, E=128):
@@ -116,7 +121,10 @@ def two_layers(X: T.Tensor[("M", "D"), "float16"], W1: T.Tensor[("H", "D"), "flo
 
 def test_a_product_of_a_product():
     special = made(two_layers)
-    assert "_registers<" in special.source
+    order = [special.source.rindex(part) for part in (
+        "mbarrier_wait(&s.W1_full", "wgmma_m64n64k16_f16<0", "mbarrier_arrive(&s.W1_empty",
+        "mbarrier_wait(&s.W2_full", "_registers<1>(sums", "mbarrier_arrive(&s.W2_empty")]
+    assert order == sorted(order)
     x, w1, w2 = random((200, 128)), random((200, 128), 1) / 8, random((200, 128), 2) / 8
     units = np.maximum(x.astype("float32") @ w1.astype("float32").T, 0).astype("float16").astype("float32")
     close(special.emulated(x, w1, w2), units @ w2.astype("float32"), 3e-3)

@@ -9,7 +9,7 @@
 //
 // Work    about 4*heads*queries*keys*D + heads*queries*(keys + BN - 1) / BN*D flop,
 //     4*(heads*queries*D + heads*keys*D) bytes.
-// Shared  114752 bytes = K_shared 32768 + V_shared 32768 + 6 smaller tiles.  384 threads.
+// Shared  114784 bytes = K_shared 32768 + V_shared 32768 + 8 smaller tiles.  384 threads.
 
 // ---- Knobs: turn these; everything else in the file follows ------------------------------------
 // rows of Q_shared, S_local and P_local; elements of row_max, old_max and rescale
@@ -231,6 +231,14 @@ template <int PENDING> __device__ void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(PENDING) : "memory");
 }
 
+// One arrival at the barrier in the same place of block `rank` of the cluster.
+__device__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned rank)
+{
+    asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; "
+                 "mbarrier.arrive.shared::cluster.b64 _, [r]; }"
+                 :: "r"(shared_address(barrier)), "r"(rank) : "memory");
+}
+
 // x of the lane whose number differs in the bits of `offset`.
 template <class T> __device__ T shuffle_xor(T x, int offset)
 {
@@ -265,14 +273,6 @@ __device__ void wgmma_m64n64k16_f16_registers(float* low, float* high, const uns
                      "+f"(low[13]), "+f"(high[12]), "+f"(high[13]), "+f"(low[14]), "+f"(low[15]),
                      "+f"(high[14]), "+f"(high[15])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(TURN_B));
-}
-
-// One arrival at the barrier in the same place of block `rank` of the cluster.
-__device__ void mbarrier_arrive_remote(unsigned long long* barrier, unsigned rank)
-{
-    asm volatile("{ .reg .b32 r; mapa.shared::cluster.u32 r, %0, %1; "
-                 "mbarrier.arrive.shared::cluster.b64 _, [r]; }"
-                 :: "r"(shared_address(barrier)), "r"(rank) : "memory");
 }
 
 // One arrival. Without .release, which would cost a fence of the whole GPU: what was read is read.
@@ -449,14 +449,17 @@ struct Smem {
     alignas(1024) float16 Q_shared[BM * D];
     alignas(1024) float16 K_shared[stages][BN * D];
     alignas(1024) float16 V_shared[stages][BN * D];
-    alignas(16) unsigned long long full[stages];
-    alignas(16) unsigned long long empty[stages];
+    alignas(16) unsigned long long K_full[stages];
+    alignas(16) unsigned long long K_empty[stages];
+    alignas(16) unsigned long long V_full[stages];
+    alignas(16) unsigned long long V_empty[stages];
     alignas(16) unsigned long long ready;
     alignas(16) unsigned long long free;
 };
 constexpr int SMEM_BYTES =
     (2 * (THREADS / WARPGROUP) * SLABS * 64 * PIECE + 2 * BM * D + 2 * stages * BN * D
-     + 2 * stages * BN * D + 8 * stages + 8 * stages + 32 + 1024 - 1) / 1024 * 1024;
+     + 2 * stages * BN * D + 8 * stages + 8 * stages + 8 * stages + 8 * stages + 32 + 1024 - 1)
+     / 1024 * 1024;
 static_assert(sizeof(Smem) <= SMEM_BYTES, "SMEM_BYTES counts every member of Smem");
 static_assert(alignof(Smem) <= 1024, "shared[] starts at a multiple of 1024 bytes");
 static_assert(SMEM_BYTES <= 232448, "a block of sm_90a can have no more shared memory");
@@ -488,8 +491,10 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
         tma_prefetch_map(&V);
         for (int stage = 0; stage < stages; ++stage) {
             // one thread fills a stage, and every warp of the cluster lets go of it
-            mbarrier_init(&s.full[stage], 1);
-            mbarrier_init(&s.empty[stage], THREADS / WARP * CLUSTER);
+            mbarrier_init(&s.K_full[stage], 1);
+            mbarrier_init(&s.K_empty[stage], THREADS / WARP * CLUSTER);
+            mbarrier_init(&s.V_full[stage], 1);
+            mbarrier_init(&s.V_empty[stage], THREADS / WARP * CLUSTER);
         }
         mbarrier_init(&s.ready, 1);
         mbarrier_init(&s.free, THREADS / WARP);
@@ -516,29 +521,32 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
                 turn.next();
                 for (int kb = 0; kb < steps; ++kb, slot.next()) {
                     const int stage = slot.stage;
-                    mbarrier_wait(&s.empty[stage], slot.phase ^ 1);
-                    mbarrier_arrive_expect(&s.full[stage],
-                                           sizeof s.K_shared[stage] + sizeof s.V_shared[stage]);
+                    mbarrier_wait(&s.K_empty[stage], slot.phase ^ 1);
+                    mbarrier_arrive_expect(&s.K_full[stage], sizeof s.K_shared[stage]);
                     // 10_flash_attention.py:37  T.copy(K[by, kb * BN, 0], K_shared)
                     #pragma unroll
                     for (int c = 0; c < D; c += PIECE)
                         tma_load_3d_multicast(s.K_shared[stage] + c * BN
-                                              + rank * (BN / CLUSTER) * PIECE, &K, &s.full[stage],
+                                              + rank * (BN / CLUSTER) * PIECE, &K, &s.K_full[stage],
                                               c, kb * BN + rank * (BN / CLUSTER), by,
                                               WHOLE_CLUSTER);
 
+                    mbarrier_wait(&s.V_empty[stage], slot.phase ^ 1);
+                    mbarrier_arrive_expect(&s.V_full[stage], sizeof s.V_shared[stage]);
                     // 10_flash_attention.py:38  T.copy(V[by, kb * BN, 0], V_shared)
                     #pragma unroll
                     for (int c = 0; c < D; c += PIECE)
                         tma_load_3d_multicast(s.V_shared[stage] + c * BN
-                                              + rank * (BN / CLUSTER) * PIECE, &V, &s.full[stage],
+                                              + rank * (BN / CLUSTER) * PIECE, &V, &s.V_full[stage],
                                               c, kb * BN + rank * (BN / CLUSTER), by,
                                               WHOLE_CLUSTER);
                 }
             }
             // why: a block stays until the last arrival of the others has come
-            for (int i = 0; i < stages; ++i, slot.next())
-                mbarrier_wait(&s.empty[slot.stage], slot.phase ^ 1);
+            for (int i = 0; i < stages; ++i, slot.next()) {
+                mbarrier_wait(&s.K_empty[slot.stage], slot.phase ^ 1);
+                mbarrier_wait(&s.V_empty[slot.stage], slot.phase ^ 1);
+            }
         }
         return;
     }
@@ -562,7 +570,7 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
         mbarrier_wait(&s.ready, turn.phase);
         for (int kb = 0; kb < steps; ++kb, slot.next()) {
             const int stage = slot.stage;
-            mbarrier_wait(&s.full[stage], slot.phase);
+            mbarrier_wait(&s.K_full[stage], slot.phase);
             // 10_flash_attention.py:39  T.gemm(Q_shared, K_shared, S_local, transpose_B=True, ...
             wgmma_fence();
             #pragma unroll
@@ -577,6 +585,8 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
                 }
             wgmma_commit();
             wgmma_wait<0>();
+            if (threadIdx.x % WARP < CLUSTER)
+                mbarrier_arrive_remote(&s.K_empty[stage], threadIdx.x % WARP);
 
             // 10_flash_attention.py:40  if (kb + 1) * BN > keys:
             if ((kb + 1) * BN > keys) {
@@ -638,6 +648,7 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
             // 10_flash_attention.py:55  T.copy(S_local, P_local)
             copy_registers(S_local, P_local);
 
+            mbarrier_wait(&s.V_full[stage], slot.phase);
             // 10_flash_attention.py:56  T.gemm(P_local, V_shared, O_local)
             unsigned a[S_TILES_M][BN / MMA_K][4];
             #pragma unroll
@@ -660,7 +671,7 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
             wgmma_commit();
             wgmma_wait<0>();
             if (threadIdx.x % WARP < CLUSTER)
-                mbarrier_arrive_remote(&s.empty[stage], threadIdx.x % WARP);
+                mbarrier_arrive_remote(&s.V_empty[stage], threadIdx.x % WARP);
         }
         if (threadIdx.x % WARP == 0) mbarrier_arrive(&s.free);
         turn.next();
@@ -720,12 +731,12 @@ attention(const __grid_constant__ TensorMap Q, const __grid_constant__ TensorMap
 //     {"name": "O", "dtype": "float16", "shape": ["heads", "queries", "D"], "access": "write",
 //     "align": 16, "box": ["1", "64", "PIECE"]}], "sizes": ["heads", "queries", "keys"],
 //   "source": "10_flash_attention.py:15", "ir": "sha256:80ff9e7b2116274f",
-//   "map": {"19": [480, 511], "32": [512, 521], "37": [522, 529], "38": [530, 550], "23": [551,
-//     551], "24": [552, 552], "26": [553, 553], "27": [554, 554], "28": [555, 555], "30": [556,
-//     556], "31": [557, 557], "33": [558, 558], "34": [559, 559], "35": [560, 560], "36": [561,
-//     565], "39": [566, 580], "40": [581, 582], "41": [583, 592], "43": [593, 595], "44": [596,
-//     604], "45": [605, 609], "47": [610, 617], "50": [618, 624], "52": [625, 633], "53": [634,
-//     637], "55": [638, 640], "56": [641, 670], "57": [671, 675], "59": [676, 707]}}
+//   "map": {"19": [483, 516], "32": [517, 525], "37": [526, 535], "38": [536, 558], "23": [559,
+//     559], "24": [560, 560], "26": [561, 561], "27": [562, 562], "28": [563, 563], "30": [564,
+//     564], "31": [565, 565], "33": [566, 566], "34": [567, 567], "35": [568, 568], "36": [569,
+//     573], "39": [574, 590], "40": [591, 592], "41": [593, 602], "43": [603, 605], "44": [606,
+//     614], "45": [615, 619], "47": [620, 627], "50": [628, 634], "52": [635, 643], "53": [644,
+//     647], "55": [648, 651], "56": [652, 681], "57": [682, 686], "59": [687, 718]}}
 
 // ---- Stand-alone: random inputs, a check against plain loops, a timing -------------------------
 #ifdef TILEGEN_MAIN

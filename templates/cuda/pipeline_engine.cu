@@ -1,9 +1,9 @@
-//% macro release(at, guard)
+//% macro release_behind(condition)
 //% if cluster
-if (${ guard }threadIdx.x % WARP < ${ e(cluster, "<<") })
-    mbarrier_arrive_remote(&${ e.array(empty) }[${ at }], threadIdx.x % WARP);
+if (${ condition } && threadIdx.x % WARP < ${ e(cluster, "<<") })
+    mbarrier_arrive_remote(&${ e.array(rings[0].empty) }[${ behind.name }], threadIdx.x % WARP);
 //% else
-if (${ guard }threadIdx.x % WARP == 0) mbarrier_arrive(&${ e.array(empty) }[${ at }]);
+if (${ condition } && threadIdx.x % WARP == 0) mbarrier_arrive(&${ e.array(rings[0].empty) }[${ behind.name }]);
 //% endif
 //%- endmacro
 // ${ origin }
@@ -15,18 +15,15 @@ int ${ behind.name } = 0;  // the stage of the step before, whose products end i
 //% endif
 for (int ${ op.var.name } = ${ e(op.start) }; ${ op.var.name } < ${ plan.steps.name }; ++${ op.var.name }, ${ slot }.next()) {
     const int ${ plan.stage.name } = ${ slot }.stage;
-    mbarrier_wait(&${ e.array(full) }[${ plan.stage.name }], ${ slot }.phase);
 ${ indent(rest) }
 //% if behind
-${ indent(release(behind.name, op.var.name ~ " > " ~ e(op.start, ">") ~ " && ") | trim) }
+${ indent(release_behind(op.var.name ~ " > " ~ e(op.start, ">")) | trim) }
     ${ behind.name } = ${ plan.stage.name };
-//% else
-${ indent(release(plan.stage.name, "") | trim) }
 //% endif
 }
 //% if behind
 wgmma_wait<0>();
-${ release(behind.name, plan.steps.name ~ " > " ~ e(op.start, ">") ~ " && ") | trim }
+${ release_behind(plan.steps.name ~ " > " ~ e(op.start, ">")) | trim }
 //% endif
 //% if ready
 if (threadIdx.x % WARP == 0) mbarrier_arrive(&${ e.array(free) });

@@ -4,8 +4,10 @@ if (threadIdx.x == THREADS) {
 //% endfor
     for (int stage = 0; stage < ${ e(plan.stages, "<<") }; ++stage) {
         // one thread fills a stage, and every warp${ " of the cluster" if op.cluster else "" } lets go of it
-        mbarrier_init(&${ e.array(full) }[stage], 1);
-        mbarrier_init(&${ e.array(empty) }[stage], THREADS / WARP${ " * " ~ e(op.cluster, "*") if op.cluster else "" });
+//% for ring in rings
+        mbarrier_init(&${ e.array(ring.full) }[stage], 1);
+        mbarrier_init(&${ e.array(ring.empty) }[stage], THREADS / WARP${ " * " ~ e(op.cluster, "*") if op.cluster else "" });
+//% endfor
     }
 //% if op.once
     mbarrier_init(&${ e.array(ready) }, 1);
@@ -29,8 +31,13 @@ if (${ group.name } >= THREADS / WARPGROUP) {
 ${ indent(loop, 8) }
 //% if op.cluster
         // why: a block stays until the last arrival of the others has come
-        for (int i = 0; i < ${ e(plan.stages, "<<") }; ++i, ${ slot }.next())
-            mbarrier_wait(&${ e.array(empty) }[${ slot }.stage], ${ slot }.phase ^ 1);
+        for (int i = 0; i < ${ e(plan.stages, "<<") }; ++i, ${ slot }.next())${ " {" if rings | length > 1 else "" }
+//% for ring in rings
+            mbarrier_wait(&${ e.array(ring.empty) }[${ slot }.stage], ${ slot }.phase ^ 1);
+//% endfor
+//% if rings | length > 1
+        }
+//% endif
 //% endif
     }
     return;

@@ -6,7 +6,12 @@ ${ turn }.next();
 //% endif
 for (int ${ op.loop.var.name } = ${ e(op.loop.start) }; ${ op.loop.var.name } < ${ plan.steps.name }; ++${ op.loop.var.name }, ${ slot }.next()) {
     const int ${ plan.stage.name } = ${ slot }.stage;
-    mbarrier_wait(&${ e.array(empty) }[${ plan.stage.name }], ${ slot }.phase ^ 1);
-    mbarrier_arrive_expect(&${ e.array(full) }[${ plan.stage.name }], ${ bytes });
-${ indent(loads) }
+//% for ring, bytes, text in loads
+//% if not loop.first
+${ "" }
+//% endif
+    mbarrier_wait(&${ e.array(ring.empty) }[${ plan.stage.name }], ${ slot }.phase ^ 1);
+    mbarrier_arrive_expect(&${ e.array(ring.full) }[${ plan.stage.name }], ${ bytes });
+${ indent(text) }
+//% endfor
 }

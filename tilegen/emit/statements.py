@@ -11,10 +11,11 @@ from tilegen.emit.source_lines import origin
 from tilegen.emit.text import block, conditional, indent, steps_from
 from tilegen.passes.cpu_print import checked, printed
 from tilegen.plan import Loop, Move, NestPlan, OpPlan, PairStore, PipelinePlan, Producer, SynchronousPlan
+from tilegen.rings import AwaitRing, Ring
 from tilegen.targets.base import Target
 
 LETS_ON_A_LINE = 60
-_ENGINE = ("full", "empty", "slot", "cluster", "behind", "ready", "free", "turn")    # of a loop with the copy engine
+_ENGINE = ("rings", "slot", "cluster", "behind", "ready", "free", "turn")    # of a loop with the copy engine
 BESIDE_COLUMN = 36
 BESIDE_END = 92
 LEAST_QUOTED = 8                        # characters of a Python line that say which one it is
@@ -46,6 +47,7 @@ class Emitter:
         """The statements below each other; with `comments`, each group under its Python line, or beside it. With
         `spaced`, an empty line sets apart what takes several lines."""
         parts: list[str] = []
+        opened = False                                  # a wait for what the next statement reads is part of it
         for statement, following in zip(statements, (*statements[1:], None)):
             before = self._last_origin
             text = self.statement(statement, comments)
@@ -53,9 +55,12 @@ class Emitter:
                 continue
             group = self._under_origin(statement, text, before, following) if comments else [text]
             long = "\n" in text or bool(parts) and "\n" in parts[-1]
-            if spaced and parts and long and (group != [text] or isinstance(statement.plan, PipelinePlan)):
+            opening = isinstance(statement, AwaitRing)
+            apart = group != [text] or isinstance(statement.plan, PipelinePlan)
+            if spaced and parts and (opening or long and apart and not opened):
                 parts.append("")
             parts += group
+            opened = opening
         return "\n".join(parts)
 
     def _under_origin(self, s: ir.Stmt, text: str, before: str, following: ir.Stmt | None) -> list[str]:
@@ -234,15 +239,21 @@ class Emitter:
     def producer(self, s: Producer) -> str:
         """The threads that load leave here with all their work done."""
         plan: PipelinePlan = s.loop.plan
-        tiles = [f"sizeof {self.expr.array(b)}[{plan.stage.name}]" for b in plan.engine["tiles"]]
         before = self.body(s.tiles.body, comments=False) if s.tiles else ""
         once = " + ".join(f"sizeof {self.expr.array(b)}" for b in plan.engine.get("once", ()))
-        loop = self.render("producer_loop", op=s, plan=plan, bytes=" + ".join(tiles), once_bytes=once,
-                           once_loads=self.body(s.once, spaced=True),
-                           loads=self.body(s.loop.body, spaced=True), **plan.engine)
+        loop = self.render("producer_loop", op=s, plan=plan, once_bytes=once, once_loads=self.body(s.once, spaced=True),
+                           loads=[self._loads(s.loop, ring) for ring in plan.engine["rings"]], **plan.engine)
         if s.tiles:
             loop = self.loop(self._counted(s.tiles), f"{before}\n{loop}")
         return self.render("producer", op=s, plan=plan, loop=loop, **plan.engine)
+
+    def _loads(self, loop: ir.For, ring: Ring) -> tuple[Ring, str, str]:
+        """A ring, the bytes of its tiles in a stage, and what loads them; names come before the first of all."""
+        first = ring is loop.plan.engine["rings"][0]
+        mine = tuple(s for s in loop.body if (s.dst.buffer.name in {tile.name for tile in ring.tiles}
+                                              if isinstance(s, ir.Copy) else first))
+        size = " + ".join(f"sizeof {self.expr.array(tile)}[{loop.plan.stage.name}]" for tile in ring.tiles)
+        return ring, size, self.body(mine, spaced=True)
 
     def store(self, s: ir.Store) -> str:
         """An assignment; `x = x + y` is written `x += y`."""

@@ -15,6 +15,7 @@ from dataclasses import replace
 from tilegen import arith, ir
 from tilegen.dtypes import int32, uint64
 from tilegen.passes.engine_copies import Share, load_plan, slab_bytes, slabs_of, store_plan, why_no_store
+from tilegen.passes.operand_rings import rings_of, with_waits
 from tilegen.passes.planner import Planner
 from tilegen.passes.tile_walk import Shared, blocks_at_once, shared_loads, split, tile_walk, varying, walk_loop
 from tilegen.passes.warpgroup_parts import GROUP, NoWarpgroups, Parts
@@ -59,8 +60,10 @@ def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
                                  plan.engine["group"], plan.steps) for s in stores}
     last = _leaving(planner, parts, stores, walk, notes)
     leaving = [store for _, store in planned.values()] if last else []
-    consumer = replace(loop, plan=plan, body=ir.rewrite(parts.rest, lambda n: replace(n, plan=_choice(
-        n, parts, leaving if n == last else [], plan.engine)) if isinstance(n, ir.Gemm) else None))
+    rest = ir.rewrite(parts.rest, lambda n: replace(n, plan=_choice(
+        n, parts, leaving if n == last else [], plan.engine)) if isinstance(n, ir.Gemm) else None)
+    consumer = replace(loop, plan=plan, body=with_waits(
+        rest, plan.engine["rings"], plan.stage, plan.engine["slot"], plan.engine["cluster"], not plan.engine["behind"]))
 
     def store(s: ir.Copy, part: str) -> ir.Copy:
         return replace(s, plan=replace(planned[id(s)][1], part=part), loc=s.loc if part in ("", "function") else None)
@@ -70,7 +73,8 @@ def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
     around = [[store(s, part) for s in stores] if last else [] for part in ("function", "rest")]
     producer = Producer(replace(loop, body=loads, plan=plan), None, walk.cluster if walk else None, once)
     body = _split(planner, parts, walk, producer, later, share, *around)
-    memory = [plan.engine[n] for n in ("full", "empty", *(("ready", "free") if once else ()))]
+    memory = [barrier for ring in plan.engine["rings"] for barrier in (ring.full, ring.empty)]
+    memory += [plan.engine[n] for n in (("ready", "free") if once else ())]
     body = (*map(ir.Alloc, memory), *(alloc for alloc, _ in planned.values()), *body,
             *((AwaitStores(),) if planned else ()))
     body = ir.rewrite(body, lambda n: tiles.get(n.name) if type(n) is ir.Buffer else None)
@@ -81,13 +85,10 @@ def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
 def _engine(planner: Planner, parts: Parts, walk: TileWalk | None, notes) -> PipelinePlan:
     """The plan of the loop of both kinds of threads."""
     plan: PipelinePlan = parts.loop.plan
-    full, empty = (ir.Buffer(planner.fresh(n, f"{parts.loop.var.name}_{n}"), (plan.stages,), uint64, "shared")
-                   for n in ("full", "empty"))
-    values = {"full": full, "empty": empty, "registers": _registers(planner, parts.groups),
+    values = {"rings": rings_of(planner, parts.loop, parts.operands), "registers": _registers(planner, parts.groups),
               "slot": planner.fresh("slot", "ring_slot"), "cluster": walk.cluster if walk else None,
               "group": ir.Var(planner.fresh("group", "warpgroup_number"), int32, "block"),
               "behind": _behind(planner, parts, notes),
-              "tiles": [s.dst.buffer for s in parts.loads if isinstance(s, ir.Copy)],
               "tensors": list(dict.fromkeys(s.src.buffer.name for s in (*parts.once, *parts.loads)
                                             if isinstance(s, ir.Copy)))}
     if parts.once:
@@ -105,7 +106,8 @@ def _loads(planner: Planner, parts: Parts, tiles, plan: PipelinePlan, maps, shar
         if not isinstance(s, ir.Copy):
             return s
         how = replace(share, along=split(planner, s.dst)) if shared and number in shared.loads else None
-        return load_plan(planner, s, tiles[s.dst.buffer.name], plan.stage, plan.engine["full"], maps, how)
+        ring = next(r for r in plan.engine["rings"] if s.dst.buffer in r.tiles)
+        return load_plan(planner, s, tiles[s.dst.buffer.name], plan.stage, ring.full, maps, how)
     return tuple(load(number, s) for number, s in enumerate(parts.loads))
 
 

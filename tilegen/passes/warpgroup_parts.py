@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilegen import arith, ir
 from tilegen.passes.engine_copies import why_boxes_differ, why_no_engine
+from tilegen.passes.operand_rings import Operands, operands_of
 from tilegen.passes.pipeline_loads import uses
 from tilegen.passes.planner import Planner
 from tilegen.plan import PipelinePlan
@@ -32,6 +33,7 @@ class Parts:
     around: ir.For | None                       # the kernel's own loop over tiles
     inner: tuple[ir.Stmt, ...]                  # the statements beside the pipelined loop
     once: tuple[ir.Copy, ...]                   # loads of tiles that all steps of the loop read
+    operands: tuple[Operands, ...]              # what the loop loads, by the products that use it
 
     @staticmethod
     def of(planner: Planner, gemms: list[ir.Gemm]) -> Parts:
@@ -58,13 +60,15 @@ class Parts:
         tiles = {copy.dst.buffer.name for copy in copies}
         helpers = {g: _helper(planner, g, threads // GROUP, rest, tiles) for g in gemms}
         before = _names(kernel, loop, (*once, *loads), around, inner)
-        return Parts(loop, loads, rest, before, helpers, threads // GROUP, around, inner, once)
+        return Parts(loop, loads, rest, before, helpers, threads // GROUP, around, inner, once,
+                     operands_of(loads, rest))
 
     def ring(self, planner: Planner) -> int:
         """Bytes of the tiles that the loop loads, and of their barriers."""
         stages = planner.value(self.loop.plan.stages) or 0
         tiles = {s.dst.buffer.name: s.dst.buffer for s in (*self.loads, *self.once) if isinstance(s, ir.Copy)}
-        return sum((planner.value(arith.product(b.shape)) or 0) * b.dtype.bytes for b in tiles.values()) + 32 * stages
+        return sum((planner.value(arith.product(b.shape)) or 0) * b.dtype.bytes for b in tiles.values()) + \
+            32 * stages * len(self.operands)
 
     def sums(self, planner: Planner) -> int:
         """Registers of a thread for all accumulators."""
