@@ -22,7 +22,8 @@ MACHINE, ENGINES, CHECKER = "machine", "engines", "checker"
 RUNTIME = {
     MACHINE: ("context", "scheduler", "deadlock", "meetings", "shared_memory", "arrays", "textures", "launch",
               "async_copy", "atomics", "calls", "unchecked", "allocation"),
-    ENGINES: ("matrix", "mbarrier", "tensor_copy", "warpgroup", "instruction_tables"),
+    ENGINES: ("matrix", "mbarrier", "tensor_copy", "warpgroup", "tensor_memory", "tensor_moves", "tensor_checks",
+              "instruction_tables"),
     CHECKER: ("clocks", "checker", "global_memory", "instrumentation", "conflicts", "undefined"),
 }
 _COMMON = ("-std=gnu++17", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-pthread",

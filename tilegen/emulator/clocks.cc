@@ -79,6 +79,30 @@ void forget(Clock*& clock)
     clock = nullptr;
 }
 
+// What `from` has seen, `into` has seen as well.
+void pass_on(const Thread& thread, Clock*& into, Clock*& from)
+{
+    if (!from) return;
+    const size_t total = threads_of(thread);
+    merge(*from, into, total);
+    drop(into);
+    into = from;
+    from = nullptr;
+}
+
+void keep_seen(Thread& thread)
+{
+    drop(thread.fenced_seen);
+    thread.fenced_seen = thread.seen;
+    if (thread.seen) ++thread.seen->users;
+}
+
+bool had_seen(const Thread& thread, unsigned other, uint32_t time)
+{
+    return other == number_in_group(thread) ||
+           (thread.fenced_seen && thread.fenced_seen->times[other] >= time);
+}
+
 bool has_seen(const Thread& thread, unsigned other, uint32_t time)
 { return other == number_in_group(thread) || (thread.seen && thread.seen->times[other] >= time); }
 

@@ -96,7 +96,10 @@ void end_checker(Group& group)
 {
     finish_bank_accesses(*group.checker);
     for (Block& block : group.blocks)
-        for (Thread& thread : block.threads) forget(thread.seen);
+        for (Thread& thread : block.threads) {
+            forget(thread.seen);
+            forget(thread.fenced_seen);
+        }
 }
 
 void delete_checker()

@@ -51,6 +51,7 @@ void forget_barriers(Block& block)
 {
     for (Barrier* barrier : block.barriers) {
         forget(barrier->clock);
+        for (TensorCommit& commit : barrier->commits) forget(commit.clock);
         delete barrier;
     }
     block.barriers.clear();
@@ -96,10 +97,27 @@ static void carry_out_copies(Barrier& barrier)
 
 static bool passed(const Barrier& barrier, unsigned parity) { return (barrier.phase & 1) != (parity & 1); }
 
+// So do products: their arrivals come one by one, until the phase is complete.
+static void carry_out_commits(Barrier& barrier, unsigned parity)
+{
+    while (!barrier.commits.empty() && !passed(barrier, parity)) {
+        TensorCommit commit = barrier.commits[0];
+        barrier.commits.erase(barrier.commits.begin());
+        carry_out_commit(commit);
+        if (!barrier.pending)
+            fault(commit.at, "an arrival too many at the mbarrier of %s:%d", barrier.initialised.file,
+                  barrier.initialised.line);
+        pass_on(*worker->running, barrier.clock, commit.clock);
+        --barrier.pending;
+        complete_phase(barrier);
+    }
+}
+
 bool barrier_passed(void* word, unsigned parity, Place at)
 {
     Barrier& barrier = find_barrier(word, at);
     if (!passed(barrier, parity)) carry_out_copies(barrier);
+    carry_out_commits(barrier, parity);
     if (!passed(barrier, parity)) return false;
     observe(*worker->running, barrier.clock);
     return true;
@@ -114,7 +132,8 @@ struct ParityWait {
 static bool something_to_do(void* argument)
 {
     const ParityWait& wait = *static_cast<ParityWait*>(argument);
-    return passed(*wait.barrier, wait.parity) || !wait.barrier->copies.empty();
+    return passed(*wait.barrier, wait.parity) || !wait.barrier->copies.empty() ||
+           !wait.barrier->commits.empty();
 }
 
 static void describe_phase(void* argument, char* buffer, size_t size)

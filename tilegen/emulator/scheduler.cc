@@ -109,12 +109,14 @@ static void leave(Thread& thread)
     finish_copies(thread);
     finish_stores(thread);
     finish_products(thread);
+    finish_tensor_moves(thread);
     thread.warp->exited |= uint64_t(1) << thread.identity.lane;
     ++block.finished;
     if (block.waiting)
         fault(block.barrier, "barrier divergence: thread %u has left the kernel, %u of %u threads wait at %s",
               thread.identity.linear, block.waiting, block.count, block.barrier_name);
     finish_meetings(*thread.warp, block);
+    if (block.finished == block.count) finish_tensor_memory(block);
 }
 
 static void thread_main()
@@ -177,6 +179,7 @@ static void start_block(Block& block, size_t first_stack)
         barrier = NamedBarrier();
     }
     forget_barriers(block);
+    forget_tensor_memory(block);
     block.free_registers = 65536 - long(block.count) * (65536 / block.count / 8 * 8);
     block.threads.resize(block.count);
     block.warps.assign((block.count + unsigned(request.warp_size) - 1) / unsigned(request.warp_size), Warp());

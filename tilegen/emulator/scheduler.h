@@ -30,6 +30,8 @@ struct Clock;        // checker.h
 struct CopyQueue;    // async_copy.cc
 struct StoreQueue;   // tensor_copy.cc
 struct ProductQueue; // warpgroup.cc
+struct TensorMemory; // tensor_state.h
+struct TensorMoves;
 struct Barrier;      // transactions.h
 struct Checker;
 
@@ -56,10 +58,13 @@ struct Thread {
     CopyQueue* copies = nullptr; // asynchronous work that it has not waited for
     StoreQueue* stores = nullptr;
     ProductQueue* products = nullptr;
+    TensorMoves* moves = nullptr;
     int registers = 0;     // after setmaxnreg; 0: as launched
     uint32_t fenced = 0;   // checker: its time at the last fence for the async proxy
     uint32_t time = 1;     // checker: its own clock (see clocks.cc)
     Clock* seen = nullptr; // checker: what it has seen of the others
+    uint32_t tensor_fenced = 0;     // checker: its time at the last tcgen05.fence::before_thread_sync,
+    Clock* fenced_seen = nullptr;   // and what it had seen at the last ::after_thread_sync
 };
 
 struct NamedBarrier {
@@ -86,6 +91,7 @@ struct Block {
     NamedBarrier named[named_barriers];
     std::vector<Barrier*> barriers; // the mbarriers in its shared memory
     long free_registers = 0;
+    TensorMemory* tensor = nullptr; // since its first tcgen05.alloc
     char* arena = nullptr;
     char* dynamic = nullptr;               // where its `extern __shared__` array starts
     size_t used = 0;                       // bytes of the arena given to variables
@@ -226,6 +232,10 @@ void describe_address(const Launch& launch, const Thread* thread, const void* p,
 void finish_copies(Thread& thread);
 void finish_stores(Thread& thread);
 void finish_products(Thread& thread);
+// tensor_memory.cc
+void finish_tensor_moves(Thread& thread);
+void finish_tensor_memory(Block& block);
+void forget_tensor_memory(Block& block);
 // mbarrier.cc
 void forget_barriers(Block& block);
 // matrix.cc
@@ -246,7 +256,10 @@ void order_threads(Block& block, Thread* const* threads, size_t count);
 void publish(Thread& thread, Clock*& into);
 void observe(Thread& thread, const Clock* from);
 void forget(Clock*& clock);
+void pass_on(const Thread& thread, Clock*& into, Clock*& from); // `from` is gone then
+void keep_seen(Thread& thread);
 bool has_seen(const Thread& thread, unsigned other, uint32_t time);
+bool had_seen(const Thread& thread, unsigned other, uint32_t time); // at its last keep_seen
 unsigned number_in_group(const Thread& thread);
 // launch.cc
 uint64_t library_offset(uintptr_t address);

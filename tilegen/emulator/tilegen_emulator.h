@@ -13,6 +13,7 @@
 #include "mbarrier.h"
 #include "tensor_copy.h"
 #include "warpgroup.h"
+#include "tensor_memory.h"
 #include "textures.h"
 #include "instruction_calls.h" // generated: see generate.py
 

@@ -39,6 +39,15 @@ struct TensorCopy {
     unsigned thread; // who issued it, for the checker
 };
 
+// An arrival when all products that a thread of `block` had issued until then are complete.
+struct TensorCommit {
+    Block* block;
+    uint64_t issued;
+    unsigned thread;
+    Clock* clock;
+    Place at;
+};
+
 struct Barrier {
     void* word;
     unsigned count, pending;
@@ -46,10 +55,12 @@ struct Barrier {
     long bytes; // of copies still to come in this phase
     Clock* clock;
     std::vector<TensorCopy> copies; // issued, not yet carried out
+    std::vector<TensorCommit> commits;
     Place initialised;
 };
 
 Barrier& find_barrier(void* word, Place at);
+void carry_out_commit(const TensorCommit& commit);
 void perform_load(const TensorCopy& copy);
 void perform_store(const TensorCopy& copy);
 uint32_t swizzled(uint32_t address, unsigned swizzle_bytes);

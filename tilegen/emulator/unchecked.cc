@@ -35,5 +35,11 @@ UNCHECKED void order_threads(Block&, Thread* const*, size_t) {}
 UNCHECKED void publish(Thread&, Clock*&) {}
 UNCHECKED void observe(Thread&, const Clock*) {}
 UNCHECKED void forget(Clock*&) {}
+UNCHECKED void pass_on(const Thread&, Clock*&, Clock*&) {}
+UNCHECKED void keep_seen(Thread&) {}
+UNCHECKED bool has_seen(const Thread&, unsigned, uint32_t) { return true; }
+UNCHECKED bool had_seen(const Thread&, unsigned, uint32_t) { return true; }
+UNCHECKED unsigned number_in_group(const Thread& thread)
+{ return thread.block->rank * thread.block->count + thread.identity.linear; }
 
 } // namespace tilegen_emulator
