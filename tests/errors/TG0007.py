@@ -18,3 +18,8 @@ def nothing_like_it(A: T.Tensor[(64,), "float32"]):
     with T.Kernel(1):
         T.quizzical(10)  # error: TG0007 lists the operations
         A[0] = 1
+
+
+def kernel_with_roles(A: T.Tensor[("M",), "float32"]):
+    with T.Kernel(1):
+        full = T.alloc_barrier(128)  # error: TG0007 a warpgroup of their own

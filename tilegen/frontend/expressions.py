@@ -11,7 +11,7 @@ from tilegen import ir
 from tilegen.dtypes import bool_
 from tilegen.frontend.lookup import attribute_of, resolve
 from tilegen.frontend.parser import Parser, Scope, expression
-from tilegen.frontend.suggest import did_you_mean
+from tilegen.frontend.suggest import did_you_mean, stand_in
 from tilegen.language import arithmetic
 from tilegen.language.debug import FormattedText
 from tilegen.language.scalar import ScalarType
@@ -98,7 +98,7 @@ def attribute(parser: Parser, node: ast.Attribute) -> Any:
     if value is sys.modules.get("tilegen.language"):
         if node.attr not in value.__all__:
             raise parser.error("TG0007", f"T has no operation {node.attr}", node,
-                               did_you_mean(node.attr, value.__all__, "T.")
+                               stand_in(node.attr) or did_you_mean(node.attr, value.__all__, "T.")
                                or "dir(tilegen.language) lists the operations")
         return getattr(value, node.attr)
     if is_scalar(value) or isinstance(value, (ir.Buffer, ir.Region)):
