@@ -27,8 +27,8 @@ def knobs(arch, M, N):
 @tilegen.jit(knobs=knobs)
 def matmul(A: T.Tensor[("M", "K"), "float16"], B: T.Tensor[("K", "N"), "float16"],
            C: T.Tensor[("M", "N"), "float16"],
-           BM=T.by_target(256, cpu=480, sm_90a=128), BN=T.by_target(128, cpu=1024, sm_90a=256),
-           BK=T.by_target(32, cpu=256, sm_90a=64), stages=4, threads=256):
+           BM=T.by_target(256, cpu=480, sm_90a=128, sm_120=128), BN=T.by_target(128, cpu=1024, sm_90a=256),
+           BK=T.by_target(32, cpu=256, sm_90a=64, sm_120=64), stages=T.by_target(4, sm_120=3), threads=256):
     with T.Kernel(T.ceildiv(N, BN), T.ceildiv(M, BM), threads=threads) as (bx, by):
         A_shared = T.alloc_shared((BM, BK), "float16")
         B_shared = T.alloc_shared((BK, BN), "float16")

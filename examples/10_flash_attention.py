@@ -14,7 +14,7 @@ def knobs(arch, D=64):
 @tilegen.jit(knobs=knobs)
 def attention(Q: T.Tensor[("heads", "queries", "D"), "float16"], K: T.Tensor[("heads", "keys", "D"), "float16"],
               V: T.Tensor[("heads", "keys", "D"), "float16"], O: T.Tensor[("heads", "queries", "D"), "float16"],
-              BM=T.by_target(128, sm_90a=192), BN=T.by_target(64, sm_70=32, sm_90a=128), D=64, stages=2,
+              BM=T.by_target(128, sm_90a=192, sm_120=64), BN=T.by_target(64, sm_70=32, sm_90a=128), D=64, stages=2,
               threads=T.by_target(128, sm_90a=384)):
     with T.Kernel(T.ceildiv(queries, BM), heads, threads=threads) as (bx, by):
         Q_shared = T.alloc_shared((BM, D), "float16")

@@ -16,7 +16,7 @@ def causal(Q: T.Tensor[("heads", "queries", "D"), "float16"],
            K: T.Tensor[("kv_heads", "keys", "D"), "float16"],
            V: T.Tensor[("kv_heads", "keys", "D"), "float16"],
            O: T.Tensor[("heads", "queries", "D"), "float16"],
-           BM=T.by_target(128, sm_90a=192), BN=T.by_target(64, sm_70=32, sm_90a=128), D=64, stages=2,
+           BM=T.by_target(128, sm_90a=192, sm_120=64), BN=T.by_target(64, sm_70=32, sm_90a=128), D=64, stages=2,
            threads=T.by_target(128, sm_90a=384)):
     with T.Kernel(T.ceildiv(queries, BM), heads, threads=threads) as (bx, head):
         Q_shared = T.alloc_shared((BM, D), "float16")

@@ -21,8 +21,8 @@ EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("[0-9]*.py"))
 VARIANTS = {"14_gemm_dtypes": {"half": {"dtype": "float16", "accum": "float16"},
                                "tf32": {"dtype": "tfloat32", "accum": "float32"},
                                "double": {"dtype": "float64", "accum": "float64", "BK": 16}},
-            "09_gemm_tensor_core": {"sm90a": {"arch": "sm_90a"}},
-            "10_flash_attention": {"sm90a": {"arch": "sm_90a"}},
+            "09_gemm_tensor_core": {"sm90a": {"arch": "sm_90a"}, "sm120": {"arch": "sm_120"}},
+            "10_flash_attention": {"sm90a": {"arch": "sm_90a"}, "sm120": {"arch": "sm_120"}},
             "31_gemm_small": {"sm90a": {"arch": "sm_90a"}}}
 
 # Knobs that older GPUs need: an SM of sm_75 holds 1024 threads.

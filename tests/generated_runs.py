@@ -68,6 +68,12 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"M": 1, "N": 8, "K": 8},
         {"M": 3, "N": 8, "K": 0},
     ],
+    "09_gemm_tensor_core_sm120": [                          # the same for the copy engine
+        {"M": 256, "N": 256, "K": 192},
+        {"M": 131, "N": 40, "K": 72},
+        {"M": 1, "N": 8, "K": 8},
+        {"M": 3, "N": 8, "K": 0},
+    ],
     "11_gemm_level3": [
         {"M": 128, "N": 128, "K": 64},
         {"M": 131, "N": 37, "K": 41},

@@ -85,7 +85,7 @@ class Specialised:
         """The kernel without the copy engine, for tensors that it cannot move; None where it is not used."""
         if not maps_of(launches_of(self.planned)):
             return None
-        plain = targets.find(self.target.name, self.target.arch.rstrip("a"))
+        plain = targets.find(self.target.name, self.target.plainer)
         return Specialised(self.function, plain, self.values, self.outputs)
 
     @cached_property

@@ -36,3 +36,12 @@ class ReleaseRing(ir.Stmt):
     ring: Ring
     stage: ir.Var
     cluster: ir.Expr | None = None
+
+
+@dataclass(frozen=True)
+class AwaitTiles(ir.Stmt):
+    """Waits on the barrier `ready`, in the turn that `turn` counts, until `tiles` are complete."""
+
+    ready: ir.Buffer
+    turn: str
+    tiles: tuple[str, ...]

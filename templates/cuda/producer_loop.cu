@@ -1,5 +1,7 @@
 //% if once_loads
+//% if free
 mbarrier_wait(&${ e.array(free) }, ${ turn }.phase ^ 1);
+//% endif
 mbarrier_arrive_expect(&${ e.array(ready) }, ${ once_bytes });
 ${ once_loads }
 ${ turn }.next();

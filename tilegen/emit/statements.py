@@ -245,7 +245,7 @@ class Emitter:
                            loads=[self._loads(s.loop, ring) for ring in plan.engine["rings"]], **plan.engine)
         if s.tiles:
             loop = self.loop(self._counted(s.tiles), f"{before}\n{loop}")
-        return self.render("producer", op=s, plan=plan, loop=loop, **plan.engine)
+        return self.render(plan.engine.get("producer", "producer"), op=s, plan=plan, loop=loop, **plan.engine)
 
     def _loads(self, loop: ir.For, ring: Ring) -> tuple[Ring, str, str]:
         """A ring, the bytes of its tiles in a stage, and what loads them; names come before the first of all."""

@@ -135,12 +135,12 @@ class ByTarget:
 
     def choose(self, target: str, arch: str = "") -> Any:
         values = dict(self.by_target)
-        return values.get(arch, values.get(target, self.default))
+        return values.get(arch, values.get(arch.rstrip("a"), values.get(target, self.default)))
 
 
 def by_target(default, **targets) -> ByTarget:
     """A default of a parameter that differs by target: `BM=T.by_target(128, cpu=480)`. The name of an arch wins over
-    that of its target: `BK=T.by_target(32, sm_90a=64)`."""
+    that of its target: `BK=T.by_target(32, sm_90a=64)`; `sm_120` stands for sm_120a as well."""
     return ByTarget(default, tuple(sorted(targets.items())))
 
 

@@ -27,6 +27,7 @@ from tilegen.passes.place_annotated import place_annotated
 from tilegen.passes.place_shared import place_shared
 from tilegen.passes.plan_atomics import plan_atomics
 from tilegen.passes.plan_copies import plan_copies
+from tilegen.passes.plan_engine import plan_engine
 from tilegen.passes.plan_fills import plan_fills
 from tilegen.passes.plan_gathers import plan_gathers
 from tilegen.passes.plan_gemm import plan_gemm
@@ -56,9 +57,9 @@ Pass = Callable[[ir.Kernel, Target], ir.Kernel]
 PIPELINES: dict[str, tuple[Pass, ...]] = {
     "gpu": (simplify, bind_threads, order_pipelines, name_offsets, expand_prints, single_elements,
             plan_reducers, stage_reductions, place_annotated, route_fragments, pack_products, choose_instructions,
-            stage_operands, find_gathers, plan_pipeline, plan_warpgroups, late_loads, infer_layouts, pad_shared,
-            plan_stmatrix, plan_gathers, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma, hoist_operands,
-            spare_registers, plan_gemm, defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage,
+            stage_operands, find_gathers, plan_pipeline, plan_warpgroups, plan_engine, late_loads, infer_layouts,
+            pad_shared, plan_stmatrix, plan_gathers, plan_copies, plan_fills, plan_atomics, plan_parallel, plan_mma,
+            hoist_operands, spare_registers, plan_gemm, defer_sums, plan_reduce, plan_scan, plan_votes, plan_storage,
             plan_syncs, share_places, insert_barriers, place_shared, plan_occupancy, order_blocks,
             check_complete),
     "cpu": (simplify, name_offsets, plan_reducers, cpu_layouts, cpu_statements, order_blocks),

@@ -22,7 +22,7 @@ _OTHER_REGISTERS = 36                # addresses, counters, and loads in flight
 
 def hoist_operands(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     planner = Planner(kernel, target)
-    room = target.max_registers - _OTHER_REGISTERS - sum(most_registers(kernel).values())
+    room = planner.register_limit - _OTHER_REGISTERS - sum(most_registers(kernel).values())
 
     def rule(node):
         nonlocal room

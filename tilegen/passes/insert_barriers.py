@@ -110,10 +110,15 @@ def _sequence(statements, since: Since, divergent: ir.Stmt | None, own: set[str]
 
 def _before_loop(s: ir.Stmt, since: Since, divergent, own: set[str]) -> str:
     """Why a barrier stands before a loop: it spares one in each turn that only the first turn needs."""
-    if not isinstance(s, (ir.For, ir.While)) or isinstance(s.plan, PipelinePlan) or since == since.fresh():
+    if not isinstance(s, (ir.For, ir.While)) or _begins_with_barrier(s) or since == since.fresh():
         return ""
     here, spared = (_syncs(_inside(s, state, divergent, own)[0]) for state in (since.copy(), since.fresh()))
     return next((reason for reason in here if reason not in spared), here[0]) if len(spared) < len(here) else ""
+
+
+def _begins_with_barrier(s: ir.For | ir.While) -> bool:
+    """Whether each step of a loop does: not where warps wait, each for itself, for the copy engine."""
+    return isinstance(s.plan, PipelinePlan) and not s.plan.engine
 
 
 def _syncs(s: ir.Stmt) -> list[str]:
@@ -123,7 +128,7 @@ def _syncs(s: ir.Stmt) -> list[str]:
 def _inside(s: ir.Stmt, since: Since, divergent, own: set[str]) -> tuple[ir.Stmt, Since]:
     """The statement with barriers inside its body."""
     inner = divergent or (s if depends_on_thread(heads(s), own) else None)
-    if isinstance(s, ir.For) and isinstance(s.plan, PipelinePlan):
+    if isinstance(s, ir.For) and _begins_with_barrier(s):
         once, _ = _sequence(s.plan.once, since, inner, own)
         s, after = _pipeline(replace(s, plan=replace(s.plan, once=once)), since, inner, own)
         after.merge(since)

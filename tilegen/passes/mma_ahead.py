@@ -21,7 +21,7 @@ def why_one_set(planner: Planner, loop: ir.For) -> str:
     plan: PipelinePlan = loop.plan
     rest = loop.body[plan.producers:]
     gemm = rest[0] if rest else None
-    if plan.template != "pipeline":
+    if plan.template not in ("pipeline", "pipeline_ring"):
         return "the stages pass through registers"
     if len(rest) != 1 or not (isinstance(gemm, ir.Gemm) and isinstance(gemm.plan, MmaChoice)):
         return "a step of the loop is more than one product on matrix instructions"
@@ -33,7 +33,7 @@ def why_one_set(planner: Planner, loop: ir.For) -> str:
     if depth // gemm.plan.k % 2:
         return f"{depth // gemm.plan.k} mma steps a stage cannot alternate between two sets"
     needed = planner.layout(gemm.c.buffer).registers + operand_registers(planner, gemm) + _OTHER_REGISTERS
-    limit = min(planner.target.max_registers, planner.target.register_file // planner.threads)
+    limit = planner.register_limit
     if needed > limit:
         return f"two sets need about {needed} registers in a thread, which has {limit}"
     return ""
@@ -60,4 +60,5 @@ def names(planner: Planner, loop: ir.For) -> dict:
         "steps": plan.steps.name,
         "loop": loop.var.name,
         "load_stage": plan.load,
+        **{name: plan.engine.get(name) for name in ("full", "empty", "slot")},
     }

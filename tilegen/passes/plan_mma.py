@@ -73,10 +73,11 @@ def _ahead(planner: Planner, loop: ir.For) -> ir.For:
     reason = f"{plan.reason}; operands are loaded one mma step ahead, in two sets of {registers // 2} registers"
     values = {**plan.values, "ahead": names, "operand_registers": registers}
     planner.taken |= {names["load"], values["a"], values["b"]}        # they outlive the loop
+    ring = bool(loop.plan.engine)
     operands = OpPlan("mma_ahead", {**values, "values": values})
-    pipeline = replace(loop.plan, template="pipeline_ahead", operands=operands)
-    return replace(loop, body=(*loop.body[:-1], replace(gemm, plan=OpPlan("gemm_mma_ahead", values, reason))),
-                   plan=pipeline)
+    pipeline = replace(loop.plan, template="pipeline_ring_ahead" if ring else "pipeline_ahead", operands=operands)
+    product = OpPlan("gemm_mma_ring_ahead" if ring else "gemm_mma_ahead", values, reason)
+    return replace(loop, body=(*loop.body[:-1], replace(gemm, plan=product)), plan=pipeline)
 
 
 def _gemm(planner: Planner, gemm: ir.Gemm) -> OpPlan:

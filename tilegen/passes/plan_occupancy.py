@@ -34,9 +34,11 @@ def plan_occupancy(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     if not target.register_file:
         note = (("registers", f"T.annotate_min_blocks_per_sm changes nothing on {target.name}"),) if wish else ()
         return replace(kernel, plan=replace(plan, notes=plan.notes + note))
-    if plan.loaders:
+    numbers = {c.name: c.value for c in plan.constants}
+    loaders = numbers[plan.loaders] if plan.loaders else 0
+    if loaders > target.warp_size:
         return kernel                                      # one block, whose threads exchange registers
-    threads = next(c.value for c in plan.constants if c.name == "THREADS")
+    threads = numbers["THREADS"] + loaders
     other = _OTHER_OF_SMALL_BLOCKS if threads <= 64 else _OTHER_REGISTERS
     needed = max(_LEAST_REGISTERS, _live(kernel) + _held(kernel) + _operands(kernel) + other)
     blocks = min(_fitting(target, threads, needed), target.resident_blocks)

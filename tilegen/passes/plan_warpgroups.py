@@ -38,7 +38,7 @@ def plan_warpgroups(kernel: ir.Kernel, target: Target) -> ir.Kernel:
     try:
         parts = Parts.of(planner, gemms)
     except NoWarpgroups as no:
-        notes = (*kernel.plan.notes, ("warpgroups", f"mma.sync and cp.async: {no}"))
+        notes = (*kernel.plan.notes, ("warpgroups", f"mma.sync: {no}"))
         return replace(kernel, plan=replace(kernel.plan, notes=notes))
     return _planned(planner, parts)
 
@@ -68,18 +68,18 @@ def _planned(planner: Planner, parts: Parts) -> ir.Kernel:
     def store(s: ir.Copy, part: str) -> ir.Copy:
         return replace(s, plan=replace(planned[id(s)][1], part=part), loc=s.loc if part in ("", "function") else None)
 
-    def later(s: ir.Stmt) -> ir.Stmt:
-        return consumer if s is loop else store(s, "keep" if last else "") if id(s) in planned else s
+    def later(s: ir.Stmt) -> list[ir.Stmt]:
+        return [consumer if s is loop else store(s, "keep" if last else "") if id(s) in planned else s]
     around = [[store(s, part) for s in stores] if last else [] for part in ("function", "rest")]
     producer = Producer(replace(loop, body=loads, plan=plan), None, walk.cluster if walk else None, once)
-    body = _split(planner, parts, walk, producer, later, share, *around)
+    body = split_threads(planner, parts, walk, producer, later, share, *around)
     memory = [barrier for ring in plan.engine["rings"] for barrier in (ring.full, ring.empty)]
     memory += [plan.engine[n] for n in (("ready", "free") if once else ())]
     body = (*map(ir.Alloc, memory), *(alloc for alloc, _ in planned.values()), *body,
             *((AwaitStores(),) if planned else ()))
     body = ir.rewrite(body, lambda n: tiles.get(n.name) if type(n) is ir.Buffer else None)
     kernel = planner.finish(body, notes=(*kernel.plan.notes, *notes), maps=maps, loaders="LOADERS", walk=walk)
-    return replace(kernel, requires=(*kernel.requires, *_requirements(planner, maps)))
+    return replace(kernel, requires=(*kernel.requires, *requirements(planner, maps)))
 
 
 def _engine(planner: Planner, parts: Parts, walk: TileWalk | None, notes) -> PipelinePlan:
@@ -133,7 +133,7 @@ def _leaving(planner: Planner, parts: Parts, stores: list[ir.Copy], walk: TileWa
     return None if reason else last
 
 
-def _split(planner: Planner, parts: Parts, walk: TileWalk | None, producer: Producer, later,
+def split_threads(planner: Planner, parts: Parts, walk: TileWalk | None, producer: Producer, later,
            share: Share | None, first: list[ir.Stmt], last: list[ir.Stmt]) -> tuple[ir.Stmt, ...]:
     """What all threads do, the producer, and what the threads that compute do (`later` of each statement), with
     `first` and `last` around their loop over tiles."""
@@ -157,7 +157,7 @@ def _split(planner: Planner, parts: Parts, walk: TileWalk | None, producer: Prod
         found: list[ir.Stmt] = []
         for s in (s for s in statements if not any(s is x for x in (*fixed, *parts.once))):
             found += [steps] if s is loop and steps in own else []
-            found += [*first, replace(s, body=computing(s.body)), *last] if s is parts.around else [later(s)]
+            found += [*first, replace(s, body=computing(s.body)), *last] if s is parts.around else later(s)
         return tuple(found)
     rest = computing(kernel.body)
     return (*before, producer, *((*first, replace(around, body=(*place, *rest)), *last) if walk else rest))
@@ -225,7 +225,7 @@ def _groups(planner: Planner) -> ir.Expr:
     return arith.divide(ir.Var("THREADS", kind="knob"), size)
 
 
-def _requirements(planner: Planner, maps: dict[str, TensorMapPlan]) -> tuple[ir.Expr, ...]:
+def requirements(planner: Planner, maps: dict[str, TensorMapPlan]) -> tuple[ir.Expr, ...]:
     """That rows of the tensors start at multiples of 16 bytes, where it depends on the sizes."""
     found: dict[ir.Expr, None] = {}
     for p in planner.kernel.params:

@@ -44,7 +44,25 @@ class Planner:
 
     @property
     def threads(self) -> int:
-        return self.constants["THREADS"].value
+        """Of a block, those that compute."""
+        if "THREADS" in self.constants:
+            return self.constants["THREADS"].value
+        return self.value(arith.product(self.kernel.threads)) or 0
+
+    @property
+    def loaders(self) -> int:
+        """Threads of a block that only load."""
+        return self.constants[self.kernel.plan.loaders].value if self.kernel.plan.loaders else 0
+
+    @property
+    def register_limit(self) -> int:
+        """Registers that a thread can have when one block is on an SM, each of whose four parts holds whole warps."""
+        target = self.target
+        if not target.register_file:
+            return target.max_registers
+        warps = -(-(self.threads + self.loaders) // target.warp_size)
+        of_a_warp = target.register_file // 4 // -(-warps // 4)
+        return min(target.max_registers, of_a_warp // target.warp_size // 8 * 8)
 
     def layout(self, buffer: ir.Buffer) -> FragmentLayout:
         return self.kernel.plan.layouts[buffer.name]

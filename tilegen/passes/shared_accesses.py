@@ -17,7 +17,7 @@ from tilegen.passes.plan_copies import block_width, register_width
 from tilegen.passes.plan_gemm import along_width
 from tilegen.passes.plan_stmatrix import stores_matrices
 from tilegen.passes.planner import Planner, unit
-from tilegen.plan import MmaChoice, PlacedBuffer, SwizzledBuffer
+from tilegen.plan import EngineTile, MmaChoice, OpPlan, PlacedBuffer, SwizzledBuffer
 from tilegen.targets.base import Target
 
 Indices = tuple[int, ...]
@@ -45,6 +45,8 @@ def passes(planner: Planner, access: Access, buffer: ir.Buffer, pad: int = 0, sw
     lanes = range(min(planner.target.warp_size, 32, planner.threads))
 
     def address(indices: Indices) -> int:
+        if isinstance(buffer, EngineTile):
+            return _in_engine_order(indices, shape, size)
         if swizzle:
             indices = (*indices[:-1], swizzle.place(*indices[-2:]))
         flat = 0
@@ -53,6 +55,17 @@ def passes(planner: Planner, access: Access, buffer: ir.Buffer, pad: int = 0, sw
         return flat * size
 
     return bank_conflicts([address(access.element(lane)) for lane in lanes], size * access.width)
+
+
+def _in_engine_order(indices: Indices, shape: list[int], size: int) -> int:
+    """Where an element of a tile of the copy engine lies in bytes, as the device function engine_place says."""
+    *lead, row, col = indices
+    rows, piece, chunk = shape[-2], 128 // size, 16 // size
+    stage = 0
+    for index, extent in zip(lead, shape):
+        stage = stage * extent + index
+    place = (col // piece * rows + row) * piece + (col % piece // chunk ^ row % 8) * chunk + col % chunk
+    return (stage * rows * shape[-1] + place) * size
 
 
 def accesses(planner: Planner, kernel: ir.Kernel, buffer: ir.Buffer) -> Iterator[Access]:
@@ -95,7 +108,7 @@ def _index(expr: ir.Expr, variables: dict[str, int], planner: Planner) -> int:
 def _of_copy(planner: Planner, copy: ir.Copy, buffer: ir.Buffer) -> Iterator[Access]:
     scopes = {copy.src.buffer.scope, copy.dst.buffer.scope}
     mine, other = (copy.src, copy.dst) if copy.src.buffer.name == buffer.name else (copy.dst, copy.src)
-    if "local" in scopes or not dimensions(mine):
+    if "local" in scopes or not dimensions(mine) or isinstance(copy.plan, OpPlan):    # the engine's own work
         return
     if stores_matrices(planner.target, planner.kernel.plan.layouts, copy, planner.env):
         yield Access("stmatrix", lambda lane: (lane % 8, 0), 16 // buffer.dtype.bytes)
@@ -138,7 +151,8 @@ def _of_gemm(planner: Planner, gemm: ir.Gemm, buffer: ir.Buffer) -> Iterator[Acc
         lead = (0,) * (len(buffer.shape) - 2)
         if isinstance(gemm.plan, MmaChoice):
             form = gemm.plan.a_form if region is gemm.a else gemm.plan.b_form
-            yield _of_quads(layout, gemm, region, lead) if form == "quads" else _of_matrix(form, k_first, lead, buffer)
+            yield _of_quads(layout, gemm, region, lead) if form == "quads" else \
+                operand_access(form, k_first, lead, buffer)
             continue
         width = axis.vector if k_first else min(along_width(axis.slots), 16 // buffer.dtype.bytes)
 
@@ -164,7 +178,7 @@ def _of_quads(layout: FragmentLayout, gemm: ir.Gemm, region: ir.Region, lead: In
     return Access("an operand by quads", index, 4)
 
 
-def _of_matrix(form: str, k_first: bool, lead: Indices, buffer: ir.Buffer) -> Access:
+def operand_access(form: str, k_first: bool, lead: Indices, buffer: ir.Buffer) -> Access:
     """How the lanes of a warp read an operand of a matrix instruction, see mma_operands.py."""
     packed = 4 // min(4, buffer.dtype.bytes)
     if form == "matrix":                                  # eight rows of 16 bytes in one pass

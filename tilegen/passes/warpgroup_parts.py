@@ -39,13 +39,13 @@ class Parts:
     def of(planner: Planner, gemms: list[ir.Gemm]) -> Parts:
         """The parts; raises NoWarpgroups with a reason."""
         kernel = planner.kernel
-        loop, around = _the_loop(kernel)
+        loop, around = the_loop(kernel)
         inner = around.body if around else kernel.body
         plan: PipelinePlan = loop.plan
         loads, rest = loop.body[:plan.ahead], loop.body[plan.ahead:]
         if any(not isinstance(s, (ir.Copy, ir.Let)) for s in loads):
             raise NoWarpgroups("loads under a condition")
-        once = _once(inner[:inner.index(loop)], plan, gemms)
+        once = once_loads(inner[:inner.index(loop)], plan, gemms)
         copies = [s for s in (*loads, *once) if isinstance(s, ir.Copy)]
         for copy in copies:
             if reason := why_no_engine(planner, copy):
@@ -53,13 +53,13 @@ class Parts:
         if reason := why_boxes_differ(copies):
             raise NoWarpgroups(reason)
         _check_tiles(kernel, copies, gemms)
-        _check_rest(kernel, copies)
+        check_rest(kernel, copies)
         threads = planner.value(arith.product(kernel.threads)) or 0
         if threads % GROUP or threads not in (GROUP, 2 * GROUP, 3 * GROUP):
             raise NoWarpgroups(f"{threads} threads are not 1 to 3 warpgroups of {GROUP}")
         tiles = {copy.dst.buffer.name for copy in copies}
         helpers = {g: _helper(planner, g, threads // GROUP, rest, tiles) for g in gemms}
-        before = _names(kernel, loop, (*once, *loads), around, inner)
+        before = names_needed(kernel, loop, (*once, *loads), around, inner)
         return Parts(loop, loads, rest, before, helpers, threads // GROUP, around, inner, once,
                      operands_of(loads, rest))
 
@@ -91,7 +91,7 @@ class Parts:
         return (planner.value(arith.product(buffer.shape)) or 0) // (GROUP * self.groups)
 
 
-def _the_loop(kernel: ir.Kernel) -> tuple[ir.For, ir.For | None]:
+def the_loop(kernel: ir.Kernel) -> tuple[ir.For, ir.For | None]:
     """The pipelined loop, and the kernel's own loop over tiles around it."""
     loops = [n for n in ir.walk(kernel.body) if isinstance(n, ir.For) and n.kind == "pipelined"]
     around = next((s for s in kernel.body if isinstance(s, ir.For) and s.kind == "persistent"), None)
@@ -102,7 +102,7 @@ def _the_loop(kernel: ir.Kernel) -> tuple[ir.For, ir.For | None]:
     return loops[0], around
 
 
-def _once(before: tuple[ir.Stmt, ...], plan: PipelinePlan, gemms: list[ir.Gemm]) -> tuple[ir.Copy, ...]:
+def once_loads(before: tuple[ir.Stmt, ...], plan: PipelinePlan, gemms: list[ir.Gemm]) -> tuple[ir.Copy, ...]:
     """The loads before the loop into shared tiles that products in it read."""
     read = {r.buffer.name for g in gemms for r in (g.a, g.b)} - set(plan.buffers)
     return tuple(s for s in before if isinstance(s, ir.Copy) and s.dst.buffer.name in read
@@ -121,7 +121,7 @@ def _check_tiles(kernel: ir.Kernel, copies: list[ir.Copy], gemms: list[ir.Gemm])
             raise NoWarpgroups(f"{name} is read by something else than a product")
 
 
-def _check_rest(kernel: ir.Kernel, copies: list[ir.Copy]) -> None:
+def check_rest(kernel: ir.Kernel, copies: list[ir.Copy]) -> None:
     """Nothing else needs a barrier of the block, whose threads go separate ways."""
     for n in ir.walk(kernel.body):
         if isinstance(n, _ALONE) or isinstance(n, ir.Reduce) and n.dim != len(n.src.buffer.shape) - 1:
@@ -163,7 +163,7 @@ def _helper(planner: Planner, gemm: ir.Gemm, groups: int, rest, tiles: set[str])
     return helper
 
 
-def _names(kernel: ir.Kernel, loop: ir.For, loads, around: ir.For | None, inner) -> tuple[ir.Let, ...]:
+def names_needed(kernel: ir.Kernel, loop: ir.For, loads, around: ir.For | None, inner) -> tuple[ir.Let, ...]:
     """The names of the kernel that the loads need, in order."""
     own = {s.var.name for s in loads if isinstance(s, ir.Let)}
     needed = arith.names((loop.start, loop.stop, *(s.value if isinstance(s, ir.Let) else s for s in loads))) - own

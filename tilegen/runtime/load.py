@@ -120,8 +120,8 @@ class Loaded:
         other = self.otherwise()
         if not self._told:
             self._told = True
-            warnings.warn(f"{error.message}: such calls run the text for {other.contract.arch}, which is slower",
-                          stacklevel=3)
+            warnings.warn(f"{error.message}: such calls run the text for {other.contract.arch}, without the copy "
+                          "engine", stacklevel=3)
         return other
 
     @property

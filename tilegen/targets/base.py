@@ -29,6 +29,8 @@ class Target:
     stores_matrices: bool = False  # stmatrix: a warp's 8 x 8 matrices of 16-bit elements to shared memory
     rounds_bfloat16: bool = False  # an instruction that rounds a float to bfloat16
     warpgroups: bool = False  # products by warpgroups, with operands that a copy engine brings to shared memory
+    copy_engine: bool = False  # boxes of tensors to shared memory by an engine (TMA), for products of any kind
+    plainer: str = ""  # the arch whose text takes calls that the copy engine cannot serve
     pair_arithmetic: bool = False  # instructions that add and multiply two float16 in a register
     includes: tuple[str, ...] = ()
     types: dict[str, str] = field(default_factory=dict, hash=False)

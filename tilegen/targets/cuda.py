@@ -40,6 +40,11 @@ def _architecture(arch: str) -> str:
     return f"-gencode arch={arch.replace('sm', 'compute')},code={arch}" if arch[-1].isalpha() else f"-arch={arch}"
 
 
+def _plainer(arch: str) -> str:
+    """The arch whose text, without the copy engine, runs in the place of that for `arch`."""
+    return "sm_89" if capability(arch) >= 120 else arch.rstrip("a")
+
+
 def make(arch: str) -> Target:
     """The facts of one arch of ARCHS."""
     return Target(name="cuda", arch=arch, family="gpu", suffix=".cu", folders=("cuda", "common"), warp_size=32,
@@ -50,5 +55,6 @@ def make(arch: str) -> Target:
                   resident_blocks=RESIDENT_BLOCKS.get(capability(arch), 32), async_copies=capability(arch) >= 80,
                   rounds_bfloat16=capability(arch) >= 80,
                   stores_matrices=capability(arch) >= 90, warpgroups=arch == "sm_90a",
+                  copy_engine=arch == "sm_90a" or capability(arch) >= 120, plainer=_plainer(arch),
                   pair_arithmetic=True,
                   compile_line=f"nvcc -O3 {_architecture(arch)} -DTILEGEN_MAIN {{file}}.cu -o {{file}} && ./{{file}}")
